@@ -32,7 +32,7 @@ SECONDS = (0.02, 0.25)
 BYTES = (16 << 20, 96 << 20)
 # Memory that each element may take, however it grows.
 BYTES_EACH = 32 << 10
-# Seconds of planning that are allowed to joins, which grow faster.
+# Seconds of planning that are allowed to what grows faster, of which there cannot be many.
 PLANNING = 2.0
 # Statements that take so long are run once more to be killed.
 LONG = 0.4

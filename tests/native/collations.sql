@@ -50,6 +50,9 @@ SELECT id FROM w WHERE CONCAT(u, g) IN ('aA', 'b') ORDER BY id;
 SELECT id FROM w WHERE u IN (CONCAT(u, g), 'a') ORDER BY id;
 SELECT id FROM w WHERE u = g ORDER BY id;
 SELECT id, GREATEST(u, g, 'B'), LEAST(u, g) FROM w ORDER BY id;
+-- equal texts that are not the same: GREATEST gives the last, LEAST the first
+SELECT GREATEST('a', 'A'), GREATEST('A', 'a'), LEAST('a', 'A'), LEAST('A', 'a'), GREATEST('a', 'A', 'a', 'á'), LEAST('A', 'b', 'a'), GREATEST('b', 'a', 'B', 'A');
+SELECT id, GREATEST(u, UPPER(u)), GREATEST(UPPER(u), u), LEAST(u, UPPER(u)), LEAST(UPPER(u), u), GREATEST(u, CONCAT(u, '')) FROM w ORDER BY id;
 -- writes
 UPDATE w SET s = 'zz' WHERE s = BINARY 'A';
 DELETE FROM w WHERE s LIKE BINARY 'A';

@@ -114,3 +114,23 @@ SELECT p.id, q.id FROM cc p JOIN cc q ON p.id < q.id WHERE p.ci IN (q.ci, q.bin)
 SELECT p.id, q.id FROM cc p JOIN cc q ON p.ci = q.ci WHERE p.ci IN (q.ci, q.bin);
 SELECT GREATEST(y, 'abc') + 0, LEAST(y, 'x') + 0 FROM y ORDER BY id;
 SELECT GREATEST(s, 7) + 0, LEAST(s, 0.5) + 0 FROM mx ORDER BY id;
+-- what a conditional chose keeps its number and its text in a block that is merged
+CREATE TABLE chosen (id INT PRIMARY KEY, a INT, d DATE, t TIME, dt DATETIME, s VARCHAR(20), n INT, e DECIMAL(6,2), f FLOAT, b BIGINT);
+INSERT INTO chosen VALUES (1, 1, '2024-01-01', '10:11:12', '2024-01-01 10:11:12', '7x', 5, 1.50, 0.1, 9007199254740993), (2, 0, '2024-02-29', '00:00:01', '1999-01-01', '12', NULL, 2.00, 1.1, 20240131), (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+SELECT id, x + 0, x * 2, x = 2024, x > 20000000, -x, ABS(x), x FROM (SELECT id, IF(a, d, s) AS x FROM chosen) q ORDER BY id;
+SELECT id, x + 0, y + 0, z + 0, x, y, z FROM (SELECT id, IF(a, t, s) AS x, CASE a WHEN 1 THEN dt ELSE s END AS y, IF(a, d, dt) AS z FROM chosen) q ORDER BY id;
+SELECT SUM(x), AVG(x), MIN(x), MAX(x), COUNT(x), GROUP_CONCAT(x ORDER BY id) FROM (SELECT id, IF(a, d, s) AS x FROM chosen) q;
+SELECT id, CONCAT(x), CONCAT(y), CONCAT(z), LENGTH(x), y, z FROM (SELECT id, IF(a, n, e) AS x, IF(a, f, e) AS y, CASE WHEN a THEN e ELSE f END AS z FROM chosen) q ORDER BY id;
+SELECT CONCAT(x, '%'), GROUP_CONCAT(x) FROM (SELECT IF(a > 0, e, 0) AS x FROM chosen) q GROUP BY id ORDER BY id;
+SELECT id, x + 0, CONCAT(x) FROM (SELECT id, COALESCE(f, b) AS x FROM chosen) q ORDER BY id;
+SELECT id, x + 0, CONCAT(y) FROM (SELECT id, x, y FROM (SELECT id, IF(a, d, s) AS x, IF(a, n, e) AS y FROM chosen) q WHERE id < 9) r ORDER BY id;
+WITH c AS (SELECT id, IF(a, d, s) AS x, IF(a, n, e) AS y FROM chosen) SELECT c.id, c.x + 0, CONCAT(c.y), k.x + 1, CONCAT(k.y) FROM c JOIN c AS k ON c.id = k.id ORDER BY c.id;
+SELECT c.id, q.x + 0, CONCAT(q.y) FROM chosen AS c LEFT JOIN (SELECT id, IF(a, d, s) AS x, IF(a, n, e) AS y FROM chosen WHERE id = 2) q ON q.id = c.id ORDER BY c.id;
+SELECT id FROM (SELECT id, IF(a, d, s) AS x FROM chosen) q WHERE x > 100 ORDER BY id;
+SELECT id FROM (SELECT id, IF(a, d, s) AS x FROM chosen) q WHERE x ORDER BY id;
+SELECT c.id, q.id FROM chosen AS c JOIN (SELECT id, IF(a, d, s) AS x FROM chosen) q ON c.b = q.x + 30 ORDER BY 1, 2;
+-- and has those of its type in one that is not
+SELECT id, x + 0, CONCAT(y) FROM (SELECT DISTINCT id, IF(a, d, s) AS x, IF(a, n, e) AS y FROM chosen) q ORDER BY id;
+SELECT id, x + 0, CONCAT(y) FROM (SELECT id, IF(a, d, s) AS x, IF(a, n, e) AS y FROM chosen ORDER BY id LIMIT 5) q ORDER BY id;
+SELECT id, x + 0, CONCAT(y) FROM (SELECT id, IF(a, d, s) AS x, IF(a, n, e) AS y FROM chosen UNION ALL SELECT 9, 'z', 1) q ORDER BY id;
+DROP TABLE chosen;

@@ -34,6 +34,8 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         return Ok(call.with_coercibility(common.coercibility));
     }
     let kind = comparison(&refs, ctx, name, to.is_string())?;
+    // Of texts that are equal but not the same a MySQL gives the last for GREATEST, else the first.
+    let takes_equal = to.is_string() && wanted == Ordering::Greater && !ctx.of_mariadb;
     let storage = crate::output::storage(&common.ty, common.scale);
     let kernel = each_row(storage, move |batch, row| {
         let inputs = &batch.inputs;
@@ -42,7 +44,8 @@ pub(crate) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         }
         let mut best = 0;
         for at in 1..inputs.len() {
-            if compare::compare(&kind, &inputs[at], &inputs[best], row)? == Some(wanted) {
+            let order = compare::compare(&kind, &inputs[at], &inputs[best], row)?;
+            if order == Some(wanted) || takes_equal && order == Some(Ordering::Equal) {
                 best = at;
             }
         }

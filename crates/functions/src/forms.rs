@@ -53,7 +53,7 @@ pub(crate) fn mixes(name: &str, args: &[Arg], ty: &ColumnType, of_mariadb: bool)
 }
 
 /// How the text of a result is made that is a number.
-pub(crate) fn text_form(name: &str, args: &[Arg], ty: &ColumnType) -> TextForm {
+pub(crate) fn text_form(name: &str, args: &[Arg], ty: &ColumnType, of_mariadb: bool) -> TextForm {
     if !ty.is_float() {
         let is_other = |arg: &&Arg| {
             let has_other_digits = arg.ty.decimals != ty.decimals;
@@ -68,7 +68,11 @@ pub(crate) fn text_form(name: &str, args: &[Arg], ty: &ColumnType) -> TextForm {
         };
     }
     let Some(choices) = choices(name, args) else {
-        return if ty.wire == WireType::Float { TextForm::Double } else { TextForm::Shown };
+        return match ty.wire {
+            WireType::Float if mixes(name, args, ty, of_mariadb) => TextForm::Chosen,
+            WireType::Float => TextForm::Double,
+            _ => TextForm::Shown,
+        };
     };
     let real = || choices.iter().filter(|arg| !arg.is_null());
     let first = real().next().map_or(TextForm::Shown, |arg| arg.text_form);

@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, i256};
 use pelorus_error::{Error, Result};
-use pelorus_types::number::{write_double, write_float};
+use pelorus_types::number::{write_double, write_double_text, write_float, write_float_text};
 use pelorus_types::temporal::{DateTime, write_date, write_datetime, write_time};
 use pelorus_types::{ColumnType, Flags, WireType};
 
@@ -312,21 +312,22 @@ impl<'a> Input<'a> {
 
     /// The text of a number or date, where it is that of its own type.
     fn shown(&self, row: usize) -> Result<String> {
-        match self.text_form {
-            TextForm::Shown => Ok(self.display(row)),
-            TextForm::Double if self.ctx.of_mariadb => Ok(self.display(row)),
-            TextForm::Double => Ok(match self.reader {
-                Reader::F32(array) if self.ty.decimals >= 31 => {
-                    let mut out = String::new();
-                    write_double(&mut out, f64::from(array.value(self.at(row))));
-                    out
-                }
-                _ => self.display(row),
-            }),
-            TextForm::Chosen => {
-                Err(Error::unsupported("the text of IF or CASE of numbers of several types"))
+        let mut out = String::new();
+        match (self.reader, self.text_form) {
+            (_, TextForm::Chosen) => {
+                return Err(Error::unsupported(
+                    "the text of IF or CASE of numbers of several types",
+                ));
             }
+            _ if self.ctx.of_mariadb || self.ty.decimals < 31 => return Ok(self.display(row)),
+            (Reader::F32(array), TextForm::Double) => {
+                write_double_text(&mut out, f64::from(array.value(self.at(row))));
+            }
+            (Reader::F32(array), _) => write_float_text(&mut out, array.value(self.at(row))),
+            (Reader::F64(array), _) => write_double_text(&mut out, array.value(self.at(row))),
+            _ => return Ok(self.display(row)),
         }
+        Ok(out)
     }
 
     /// A number or date as MySQL prints it. The row is not NULL.

@@ -43,7 +43,7 @@ pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call>
             let complains = complaint::of_function(name, args, &call.return_type());
             let hides = hides_number(name, args, ctx);
             let mixes = forms::mixes(name, args, &call.return_type(), ctx.of_mariadb);
-            let text_form = forms::text_form(name, args, &call.return_type());
+            let text_form = forms::text_form(name, args, &call.return_type(), ctx.of_mariadb);
             call.with_complaint(complains, args)
                 .with_hidden_number(hides)
                 .with_forms(mixes, text_form)

@@ -216,6 +216,20 @@ pub fn has_window(expr: &Expr) -> bool {
     calls(expr).iter().any(|call| call.window)
 }
 
+/// Whether the value of an expression is one that a conditional chooses, or GREATEST or LEAST.
+pub fn is_conditional(expr: &Expr) -> bool {
+    const NAMES: [&str; 6] = ["IF", "IFNULL", "NULLIF", "COALESCE", "GREATEST", "LEAST"];
+    match expr {
+        Expr::Nested(inner) => is_conditional(inner),
+        Expr::Case { .. } => true,
+        Expr::Function(call) => {
+            let name = call.name.to_string();
+            NAMES.iter().any(|it| it.eq_ignore_ascii_case(&name))
+        }
+        _ => false,
+    }
+}
+
 /// A function call in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {

@@ -149,6 +149,47 @@ pub fn write_float(out: &mut String, value: f32) {
     write_shortest(out, &trimmed);
 }
 
+/// The most characters of the plain form of a FLOAT or DOUBLE in a text (`MAX_FLOAT_STR_LENGTH` and
+/// `MAX_DOUBLE_STR_LENGTH` of MySQL).
+const FLOAT_WIDTH: usize = 12;
+const DOUBLE_WIDTH: usize = 23;
+
+/// Writes the text of a FLOAT as MySQL's functions take it: with an exponent where [`write_float`]
+/// writes more than 12 characters.
+pub fn write_float_text(out: &mut String, value: f32) {
+    let mut plain = String::new();
+    write_float(&mut plain, value);
+    write_within(out, &plain, FLOAT_WIDTH);
+}
+
+/// Writes the text of a DOUBLE as MySQL's functions take it: with an exponent where [`write_double`]
+/// writes more than 23 characters.
+pub fn write_double_text(out: &mut String, value: f64) {
+    let mut plain = String::new();
+    write_double(&mut plain, value);
+    write_within(out, &plain, DOUBLE_WIDTH);
+}
+
+/// Writes a number as it is where it has room, else with an exponent.
+fn write_within(out: &mut String, plain: &str, width: usize) {
+    if plain.len() <= width
+        || plain.contains('e')
+        || !plain.ends_with(|it: char| it.is_ascii_digit())
+    {
+        out.push_str(plain);
+        return;
+    }
+    let (sign, size) = plain.strip_prefix('-').map_or(("", plain), |size| ("-", size));
+    let (whole, fraction) = size.split_once('.').unwrap_or((size, ""));
+    let all = format!("{whole}{fraction}");
+    let zeros = all.len() - all.trim_start_matches('0').len();
+    let digits = all.trim_matches('0');
+    let (first, rest) = digits.split_at(1.min(digits.len()));
+    let point = if rest.is_empty() { "" } else { "." };
+    let exponent = i64::try_from(whole.len()).unwrap_or(0) - 1 - i64::try_from(zeros).unwrap_or(0);
+    write!(out, "{sign}{first}{point}{rest}e{exponent}").ok();
+}
+
 /// Lays out `d.ddde±x` in MySQL's spelling (its `my_gcvt`).
 fn write_shortest(out: &mut String, scientific: &str) {
     let Some((mantissa, exponent)) = scientific.split_once('e') else {
@@ -428,6 +469,42 @@ mod tests {
         ] {
             let mut out = String::new();
             write_float(&mut out, value);
+            assert_eq!(out, text);
+        }
+    }
+
+    #[test]
+    fn texts_of_floats_have_limited_room() {
+        // CONCAT(CAST(x AS FLOAT)) and CONCAT(x) of MySQL 9.7.
+        for (value, text) in [
+            (1e11_f32, "100000000000"),
+            (1e12, "1e12"),
+            (-1e11, "-1e11"),
+            (-1e10, "-10000000000"),
+            (-123_456e6, "-1.23456e11"),
+            (1.23456e-5, "0.0000123456"),
+            (-1.23456e-5, "-1.23456e-5"),
+            (1e-10, "0.0000000001"),
+            (1.2e-10, "1.2e-10"),
+            (2.024_02e13, "2.02402e13"),
+            (0.0, "0"),
+            (1e15, "1e15"),
+            (f32::INFINITY, "inf"),
+        ] {
+            let mut out = String::new();
+            write_float_text(&mut out, value);
+            assert_eq!(out, text);
+        }
+        for (value, text) in [
+            (1.234_567_890_123_456_7e-12, "1.2345678901234567e-12"),
+            (-1.234_567_890_123_456_7e-7, "-1.2345678901234566e-7"),
+            (1.234_567_890_123_456_7e-5, "0.000012345678901234568"),
+            (-123_456_789_012_345.67, "-123456789012345.67"),
+            (1.234_567_89e-12, "0.00000000000123456789"),
+            (1.234_567_890_123_45e-10, "1.23456789012345e-10"),
+        ] {
+            let mut out = String::new();
+            write_double_text(&mut out, value);
             assert_eq!(out, text);
         }
     }

@@ -25,6 +25,7 @@ use super::query::{Binder, BoundQuery, Reach};
 use super::repeated::keep;
 use super::scope::{Merged, Scope, ScopeColumn};
 use super::select::is_extreme_of_computed;
+use super::typed::Forms;
 use crate::context::{Database, QueryContext};
 use crate::federate::block::{Kind, constraint};
 use crate::federate::place::{Place, database_name, place, resolve};
@@ -480,6 +481,24 @@ fn is_merged(query: &ast::Query) -> bool {
         && !has_window
 }
 
+/// Whether a column of a query that a server computes may be a value that a conditional chose.
+fn chooses(query: &ast::Query, at: usize) -> bool {
+    let ast::SetExpr::Select(select) = query.body.as_ref() else { return false };
+    let is_choice = |item: &ast::SelectItem| match item {
+        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+            normalise::is_conditional(expr)
+        }
+        _ => false,
+    };
+    let is_star = |item: &ast::SelectItem| {
+        matches!(item, ast::SelectItem::Wildcard(_) | ast::SelectItem::QualifiedWildcard(..))
+    };
+    match select.projection.iter().any(is_star) {
+        true => select.projection.iter().any(is_choice),
+        false => select.projection.get(at).is_some_and(is_choice),
+    }
+}
+
 /// A query under a name, its columns renamed where the alias says so.
 fn derived(
     bound: BoundQuery,
@@ -525,6 +544,11 @@ fn derived(
             meta.schema.clear();
             let mut value = column.value;
             value.origin = Some(Arc::new(meta));
+            if is_merged {
+                let of_server = || Forms::of_server(&value.ty, chooses(query, at));
+                let forms = column.forms.unwrap_or_else(of_server);
+                value = value.with_forms(forms);
+            }
             Ok(value)
         })
         .collect::<Result<Vec<_>>>()?;

@@ -26,7 +26,7 @@ use super::mariadb;
 use super::repeated::Chance;
 use super::scope::Scope;
 use super::select::Ordering as BlockOrder;
-use super::typed::Typed;
+use super::typed::{Forms, Typed};
 use crate::context::{Flavour, QueryContext};
 use crate::federate::place::{Place, place};
 use crate::federate::render::session_constant;
@@ -59,9 +59,22 @@ pub(crate) struct BoundColumn {
     pub(crate) meta: Column,
     /// The column of the plan.
     pub(crate) value: Typed,
+    /// What it is as a number and as a text within a block that its own is merged into; `None` where a
+    /// server made it.
+    pub(crate) forms: Option<Forms>,
 }
 
 impl BoundColumn {
+    /// A column whose block is merged into no other one.
+    pub(crate) fn new(meta: Column, value: Typed) -> Self {
+        Self { meta, value, forms: Some(Forms::default()) }
+    }
+
+    /// A column that a server made.
+    pub(crate) fn of_server(meta: Column, value: Typed) -> Self {
+        Self { meta, value, forms: None }
+    }
+
     /// Gives a computed column the type that it has in a temporary table of MySQL's.
     pub(crate) fn in_temporary_table(&mut self, context: &Arc<EvalContext>) {
         let from = self.value.ty;
@@ -393,7 +406,7 @@ impl<'a> Binder<'a> {
                 let name = self.fresh("c");
                 exprs.push(value.expr.clone().alias(&name));
                 let meta = Column::computed(format!("column_{at}"), value.ty);
-                columns.push(BoundColumn { value: value.at(column_expr(&name), None), meta });
+                columns.push(BoundColumn::new(meta, value.at(column_expr(&name), None)));
             }
             let plan = LogicalPlanBuilder::empty(true)
                 .project(exprs)
@@ -421,7 +434,7 @@ impl<'a> Binder<'a> {
                 picks.push(super::aggregate::any_value(&column.value, context)?.alias(&name));
                 column.value.at(column_expr(&name), Some(column_expr(&key_name)))
             };
-            columns.push(BoundColumn { meta: column.meta, value });
+            columns.push(BoundColumn::new(column.meta, value));
         }
         let plan = plans::aggregate(query.plan, groups, picks)?;
         Ok(BoundQuery { plan, columns, facts: query.facts })
@@ -529,9 +542,8 @@ fn named(metas: &[Column], names: &[String]) -> Vec<BoundColumn> {
     metas
         .iter()
         .zip(names)
-        .map(|(meta, name)| BoundColumn {
-            meta: meta.clone(),
-            value: Typed::computed(column_expr(name), meta.ty),
+        .map(|(meta, name)| {
+            BoundColumn::new(meta.clone(), Typed::computed(column_expr(name), meta.ty))
         })
         .collect()
 }

@@ -131,7 +131,8 @@ impl Binder<'_> {
         };
         let columns = columns.iter().map(|column| -> Result<BoundColumn> {
             let value = column.value.renamed(&renamed)?;
-            Ok(BoundColumn { meta: column.meta.clone(), value })
+            let forms = column.forms.as_ref().map(|it| it.renamed(&renamed)).transpose()?;
+            Ok(BoundColumn { meta: column.meta.clone(), value, forms })
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let exprs: Vec<Expr> = fields

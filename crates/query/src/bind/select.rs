@@ -384,7 +384,12 @@ impl Binder<'_> {
         output.key = key;
         // The block may be merged into the one around it.
         let output = output.with_quotient(value.is_quotient());
-        BoundColumn { meta, value: output }
+        let forms = value.forms(&self.context.eval, |expr| {
+            let name = self.fresh("f");
+            exprs.push(expr.alias(&name));
+            column_expr(&name)
+        });
+        BoundColumn { meta, value: output, forms: Some(forms) }
     }
 
     /// A binder for a clause that sees the FROM clause and nothing else.

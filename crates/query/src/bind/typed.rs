@@ -19,6 +19,11 @@ use pelorus_types::{Column, ColumnType, WireType};
 use crate::lazy;
 use crate::udf::{self, into_datafusion};
 
+mod forms;
+
+use forms::Chosen;
+pub(crate) use forms::Forms;
+
 /// A bound expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Typed {
@@ -38,7 +43,7 @@ pub(crate) struct Typed {
     /// Whether it is a quotient that a MariaDB would have more digits of.
     quotient: bool,
     /// What chose it, where its number is not that of its text.
-    chosen: Option<Arc<Choice>>,
+    chosen: Option<Arc<Chosen>>,
 }
 
 /// When a constant that leaves warnings is computed.
@@ -282,7 +287,7 @@ impl Typed {
         }
         let chosen = Choice { name: name.to_owned(), args: args.clone(), constants };
         let value = Self::of_call(call, args, constants);
-        Ok(Self { chosen: Some(Arc::new(chosen)), ..value })
+        Ok(Self { chosen: Some(Arc::new(Chosen::Call(chosen))), ..value })
     }
 
     /// The result of a resolved call; of constants it is a constant, which MySQL's types depend on.
@@ -451,6 +456,11 @@ impl Choice {
         Typed::apply(&name, args, context, self.constants).map(Some)
     }
 
+    /// Whether the text of its result is the text of the value that it chose.
+    fn keeps_text(&self) -> bool {
+        !matches!(self.name.as_str(), "COALESCE" | "IFNULL" | "GREATEST" | "LEAST")
+    }
+
     /// Whether it chooses among dates.
     fn is_of_dates(&self) -> bool {
         matches!(self.name.as_str(), "GREATEST" | "LEAST")
@@ -489,8 +499,11 @@ impl Typed {
             let number = Self::computed(number, nullable(ColumnType::bigint_unsigned()));
             return Ok(Some(number.converted(nullable(ColumnType::double()), context)));
         }
-        let Some(chosen) = self.chosen.as_ref().filter(|_| is_real && !context.of_mariadb) else {
-            return Ok(None);
+        let chosen = self.chosen.as_deref().filter(|_| is_real && !context.of_mariadb);
+        let chosen = match chosen {
+            Some(Chosen::Call(chosen)) => chosen,
+            Some(Chosen::Columns { number, .. }) => return Ok(number.clone()),
+            None => return Ok(None),
         };
         if self.ty.is_temporal() {
             return chosen.among(context, |arg| arg.exact(context));
@@ -519,14 +532,22 @@ impl Typed {
     /// The text of a number that IF or CASE chose, which has the digits of the value that it is.
     /// `None` where it is not known.
     fn text(&self, context: &Arc<EvalContext>) -> Result<Option<Typed>> {
-        let Some(chosen) = self.chosen.as_ref().filter(|_| !context.of_mariadb) else {
-            return Ok(None);
+        let chosen = match self.chosen.as_deref().filter(|_| !context.of_mariadb) {
+            Some(Chosen::Call(chosen)) => chosen,
+            Some(Chosen::Columns { text, .. }) => return Ok(text.clone()),
+            None => return Ok(None),
         };
+        let text = |value: &Typed| {
+            Self::apply("CONCAT", vec![value.clone()], context, Constants::WhenReached).map(Some)
+        };
+        if !chosen.keeps_text() {
+            // What compares or passes on numbers has the text of the number.
+            let number = chosen.among(context, |arg| arg.real(context))?;
+            return number.as_ref().map_or(Ok(None), text);
+        }
         chosen.among(context, |arg| match arg.ty.wire {
             WireType::Null => Ok(Some(arg.clone())),
-            _ => {
-                Self::apply("CONCAT", vec![arg.clone()], context, Constants::WhenReached).map(Some)
-            }
+            _ => text(arg),
         })
     }
 

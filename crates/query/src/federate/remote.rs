@@ -165,7 +165,7 @@ impl Binder<'_> {
         let columns = typed
             .into_iter()
             .zip(columns)
-            .map(|(value, meta)| BoundColumn { meta, value })
+            .map(|(value, meta)| BoundColumn::of_server(meta, value))
             .collect();
         Ok(BoundQuery::new(plan, columns))
     }

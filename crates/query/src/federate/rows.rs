@@ -87,7 +87,7 @@ impl Binder<'_> {
                     },
                     None => Column::computed(&item.name, value.ty),
                 };
-                BoundColumn { meta, value }
+                BoundColumn::of_server(meta, value)
             })
             .collect();
         Ok(Some(BoundQuery::new(plan, columns)))
