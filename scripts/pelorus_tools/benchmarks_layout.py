@@ -52,7 +52,7 @@ It installs the peers, writes `target/bench/NAME.json` and ends with the list of
 Each table shows the newest run that has the most figures; the last column shows the spread over all runs in `bench/results/`.
 This page is generated from these files by `python -m pelorus_tools.benchmarks_page` (with `PYTHONPATH=scripts`), which also adds a new report to them: `... take target/bench/scan.json scan-10`.
 
-All figures are medians unless another word stands there.
+All figures are medians unless a line says otherwise.
 They come from one machine with two virtual CPUs that is shared with others. Pelorus, its peers and the clients run on it together, and single medians move by about a tenth.
 
 Every MariaDB and MySQL is started with `--sync-binlog=0 --innodb-flush-log-at-trx-commit=2`: its commits do not wait for the disk.
