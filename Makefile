@@ -94,6 +94,7 @@ nightly: ## What takes hours: many more random cases, every crash of every recov
 	$(MAKE) --no-print-directory interleavings
 	PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) $(MAKE) --no-print-directory simulation
 	cargo xtask planted
+	$(MAKE) --no-print-directory lint
 	@python3 scripts/setup.py test
 	cargo build --release --package pelorus-server
 	$(MAKE) --no-print-directory growth
@@ -127,9 +128,10 @@ bench-%: ## A benchmark with its peers: ontime, mirror, ingest, point, update, r
 	cargo build --release --package pelorus-server --package pelorus-bench
 	$(CARGO_TARGET_DIR)/release/bench $*
 
-lint: ## Formatting and clippy, warnings as errors
+lint: ## Formatting, clippy and the pages of rustdoc, warnings as errors
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --no-deps --workspace --document-private-items
 
 fmt: ## Format the Rust code
 	cargo fmt --all

@@ -173,7 +173,7 @@ impl Reader<'_> {
                 before.pop();
             }
             syn::UseTree::Glob(_) => {
-                if let Some(path) = self.from_root(before) {
+                if let Some(path) = self.seen_from_root(before) {
                     self.module.globs.push(path);
                 }
             }
@@ -186,13 +186,13 @@ impl Reader<'_> {
     }
 
     fn import(&mut self, path: &[String], alias: Option<String>) {
-        if let (Some(path), Some(alias)) = (self.from_root(path), alias) {
+        if let (Some(path), Some(alias)) = (self.seen_from_root(path), alias) {
             self.module.names.insert(alias, Name::Alias(path));
         }
     }
 
     /// A path as seen from the root of the crate; `None` where it leads out of the crate.
-    fn from_root(&self, path: &[String]) -> Option<ModulePath> {
+    fn seen_from_root(&self, path: &[String]) -> Option<ModulePath> {
         let (first, rest) = path.split_first()?;
         let mut at = match first.as_str() {
             "crate" => ModulePath::new(),
@@ -218,7 +218,7 @@ impl Reader<'_> {
     }
 
     fn note(&mut self, path: &[String]) {
-        if let Some(path) = self.from_root(path) {
+        if let Some(path) = self.seen_from_root(path) {
             self.module.uses.insert(path);
         }
     }

@@ -36,7 +36,7 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
         "server_text(",
         &[
             "crates/sql/src/lexer/server_text.rs",
-            "crates/query/src/federate/text.rs",
+            "crates/query/src/federation/passthrough_text.rs",
             "crates/query/src/run.rs",
             "crates/engine/src/session/show/remote.rs",
         ],
@@ -46,7 +46,10 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
     (".pin_counting(", &["link", "crates/engine/src/session/transaction.rs"]),
     (
         "pinned.execute(",
-        &["crates/engine/src/session/pinned.rs", "crates/engine/src/session/transaction.rs"],
+        &[
+            "crates/engine/src/session/primary_connection.rs",
+            "crates/engine/src/session/transaction.rs",
+        ],
     ),
     (
         "Target::Primary",

@@ -12,7 +12,7 @@ use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
 use pelorus_mirror::Mirrors;
-use pelorus_mirror::mirrors::FindLink;
+use pelorus_mirror::control::mirrors::FindLink;
 use pelorus_query::Scratch;
 
 use crate::accounts::{Account, AccountName, Accounts, Reach};
@@ -26,7 +26,7 @@ use crate::memory::{self, Budgets, Memory, SpillBudgets};
 use crate::mirror::copies::EngineCopies;
 use crate::mirror::wanted::Wanted;
 use crate::native::Catalog;
-use crate::process::{Activity, Process, Processes};
+use crate::processlist::{Activity, Process, Processes};
 use crate::servers::{Server, Servers};
 use crate::session::Session;
 use crate::session::mirror::Zones;

@@ -23,8 +23,8 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_query::InfoSchema;
 use pelorus_types::Column;
 
-use crate::grid::Grid;
-use crate::session::view::View;
+use crate::result_table::ResultTable;
+use crate::session::statement_snapshot::View;
 
 pub(crate) use described::add;
 pub(crate) use linked::RemoteInfo;
@@ -61,7 +61,7 @@ impl InfoTables {
         columns: &[Column],
         equals: &[(String, String)],
     ) -> Result<RecordBatch> {
-        let mut grid = Grid::new(columns.to_vec());
+        let mut grid = ResultTable::new(columns.to_vec());
         if !linked::is_linked(table) {
             own::fill(&self.view, table, &mut grid)?;
             return grid.batch();
@@ -95,7 +95,7 @@ impl InfoSchema for InfoTables {
         if self.schema == "information_schema" {
             return self.information_schema(&table, &columns, equals).await;
         }
-        let mut grid = Grid::new(columns);
+        let mut grid = ResultTable::new(columns);
         links::fill(&self.view, &table, &mut grid)?;
         grid.batch()
     }

@@ -21,29 +21,29 @@
 //! | `show` | `SHOW`, `DESCRIBE` |
 //! | `stream` | results on their way to the client |
 
-mod absent;
-mod change;
-mod define;
 mod dispatch;
 mod found_rows;
 mod light;
 mod like;
 mod links;
 pub(crate) mod mirror;
-mod pinned;
-mod place;
+mod native_ddl;
+mod native_dml;
 mod prepared;
+mod primary_connection;
 mod query;
-mod run;
 mod set;
 mod show;
+mod statement_lifecycle;
+pub(crate) mod statement_snapshot;
 mod stream;
+mod table_routing;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod unsupported_objects;
 mod user_locks;
 mod users;
-pub(crate) mod view;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,12 +61,12 @@ use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, 
 use crate::diagnostics::Diagnostics;
 use crate::engine::Engine;
 use crate::handle::{Handle, Stop};
-use crate::process::Process;
+use crate::processlist::Process;
 use crate::variables::{SessionVariables, VarValue, find};
 use prepared::PreparedStatements;
-use run::read_long;
+use statement_lifecycle::read_long;
+use statement_snapshot::UserVariables;
 use transaction::Transaction;
-use view::UserVariables;
 
 pub(crate) use stream::payloads;
 
@@ -107,7 +107,7 @@ pub struct Session {
     /// by their names in lower case.
     wrote_to: BTreeSet<String>,
     /// A `LOAD DATA LOCAL` that waits for its file.
-    loading: Option<change::Loading>,
+    loading: Option<native_dml::Loading>,
 }
 
 impl std::fmt::Debug for Session {
@@ -321,7 +321,7 @@ impl Session {
     /// charset in digits, if it has such; what is left can be read in that charset.
     pub fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>> {
         let charset = self.client_collation().charset();
-        pelorus_sql::bytes::in_digits(statement, charset, self.mode)
+        pelorus_sql::binary_literals::in_digits(statement, charset, self.mode)
     }
 
     /// The charset in which the client writes statements, by its default collation.

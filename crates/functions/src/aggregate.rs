@@ -18,8 +18,8 @@ use pelorus_error::{Error, Result};
 use pelorus_types::{ColumnType, WireType};
 
 use crate::context::EvalContext;
-use crate::errors::{no_such_function, parameter_count};
-use crate::formula::Formula;
+use crate::kernels::fused_arithmetic::Formula;
+use crate::registry::errors::{no_such_function, parameter_count};
 use crate::value::{Arg, Coercibility, TextForm};
 
 /// Which groups to give out: all, or the first so many (the others move down).
@@ -168,7 +168,7 @@ impl AggregateCall {
             origin: crate::value::Origin::Expression,
             scale: self.scale,
             text: self.text.clone(),
-            complains: false,
+            is_fallible: false,
             hides_number: false,
             mixes: false,
             // The text of the least or greatest FLOAT is that of a DOUBLE.

@@ -11,10 +11,10 @@ use pelorus_error::Result;
 use pelorus_types::ColumnType;
 
 use crate::context::EvalContext;
-use crate::formula::ExactOp;
 use crate::input::{Input, Slot};
-use crate::lazy::{Ask, Flow, Frame};
+use crate::kernels::fused_arithmetic::ExactOp;
 use crate::output::{Output, storage};
+use crate::short_circuit::{Ask, Flow, Frame};
 use crate::value::{Arg, Coercibility, TextForm, Value};
 
 /// The rows that a kernel runs on.
@@ -39,7 +39,7 @@ pub struct Call {
     slots: Vec<Slot>,
     kernel: Kernel,
     exact: Option<ExactOp>,
-    complains: bool,
+    is_fallible: bool,
     flow: Option<Flow>,
     hides_number: bool,
     mixes: bool,
@@ -80,7 +80,7 @@ impl Call {
             slots: args.iter().map(Slot::of).collect(),
             kernel,
             exact: None,
-            complains: true,
+            is_fallible: true,
             flow: None,
             hides_number: false,
             mixes: false,
@@ -126,8 +126,8 @@ impl Call {
 
     /// Says whether the call itself can complain of the values of its arguments, and which of them
     /// it looks at when.
-    pub(crate) fn with_complaint(mut self, complains: bool, args: &[Arg]) -> Self {
-        self.complains = complains || args.iter().any(|arg| arg.complains);
+    pub(crate) fn with_fallibility(mut self, is_fallible: bool, args: &[Arg]) -> Self {
+        self.is_fallible = is_fallible || args.iter().any(|arg| arg.is_fallible);
         self.flow = Flow::of(&self.name.to_ascii_uppercase(), args);
         self
     }
@@ -156,7 +156,7 @@ impl Call {
 
     /// NOT NULL when every argument is.
     pub(crate) fn null_with(mut self, args: &[Arg]) -> Self {
-        self.ty = crate::shape::null_if_any(self.ty, args);
+        self.ty = crate::types::result_type::null_if_any(self.ty, args);
         self
     }
 
@@ -225,8 +225,8 @@ impl Call {
     }
 
     /// Whether the call or an argument of it can leave an error or a warning.
-    pub fn complains(&self) -> bool {
-        self.complains
+    pub fn is_fallible(&self) -> bool {
+        self.is_fallible
     }
 
     /// Whether arguments that can complain count only for rows that reach them, so that

@@ -13,9 +13,11 @@ use pelorus_types::temporal::{DateTime, write_date, write_datetime, write_time};
 use pelorus_types::{ColumnType, Flags, WireType};
 
 use crate::context::EvalContext;
-use crate::datetime::number::{datetime_integer, datetime_number, time_integer, time_number};
 use crate::decimal::Decimal;
 use crate::parse;
+use crate::scalar::datetime::number::{
+    datetime_integer, datetime_number, time_integer, time_number,
+};
 use crate::value::{Arg, TextForm, Value};
 
 /// What a call remembers of an argument.
@@ -300,7 +302,7 @@ impl<'a> Input<'a> {
         let at = self.at(row);
         Ok(Some(match self.reader {
             Reader::Text(array) => {
-                crate::collate::charset::encode(array.value(at), self.ty.collation)?
+                crate::collation::charset::encode(array.value(at), self.ty.collation)?
             }
             Reader::Bytes(array) => Cow::Borrowed(array.value(at)),
             Reader::UInt(array) if self.ty.wire == WireType::Bit => {

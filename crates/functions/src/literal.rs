@@ -4,12 +4,12 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_types::temporal::DateTime;
 use pelorus_types::{ColumnType, WireType, collation};
 
-use crate::common::temporal_type;
 use crate::context::EvalContext;
-use crate::datetime::parse;
-use crate::datetime::read::at_offset;
 use crate::decimal::Decimal;
-use crate::shape;
+use crate::scalar::datetime::parse;
+use crate::scalar::datetime::read::at_offset;
+use crate::types::common_type::temporal_type;
+use crate::types::result_type;
 use crate::value::{Arg, Value};
 
 /// `NULL`.
@@ -35,11 +35,11 @@ pub fn number(text: &str) -> Result<Arg> {
     let digits = if digits.is_empty() { "0" } else { digits };
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     if let Ok(value) = digits.parse::<i64>() {
-        let ty = shape::bigint_type(length + 1, false).not_null();
+        let ty = result_type::bigint_type(length + 1, false).not_null();
         return Ok(Arg::literal(Value::Int(value), ty, digits));
     }
     if let Ok(value) = digits.parse::<u64>() {
-        let ty = shape::bigint_type(length, true).not_null();
+        let ty = result_type::bigint_type(length, true).not_null();
         return Ok(Arg::literal(Value::UInt(value), ty, digits));
     }
     decimal(text)
@@ -54,7 +54,7 @@ fn double(text: &str) -> Result<Arg> {
         ));
     }
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    let ty = shape::double_type(length, shape::NOT_FIXED).not_null();
+    let ty = result_type::double_type(length, result_type::NOT_FIXED).not_null();
     Ok(Arg::literal(Value::Double(value), ty, text))
 }
 
@@ -68,7 +68,7 @@ fn decimal(text: &str) -> Result<Arg> {
         return Err(Error::unsupported(format_args!("the number {text} of more than 65 digits")));
     }
     let value = Decimal::parse_plain(text).ok_or_else(|| not_a_number(text))?;
-    let ty = shape::decimal_of(precision, scale, false).not_null();
+    let ty = result_type::decimal_of(precision, scale, false).not_null();
     Ok(Arg::literal(Value::Decimal(value), ty, text))
 }
 
@@ -88,7 +88,7 @@ pub fn text_of(value: impl Into<String>, collation: pelorus_types::Collation) ->
         return bytes(value.into_bytes());
     }
     let chars = u32::try_from(value.chars().count()).unwrap_or(u32::MAX);
-    let ty = shape::text_type(chars, collation).not_null();
+    let ty = result_type::text_type(chars, collation).not_null();
     let shown = format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"));
     Arg::literal(Value::Text(value), ty, shown)
 }
@@ -96,7 +96,7 @@ pub fn text_of(value: impl Into<String>, collation: pelorus_types::Collation) ->
 /// `_binary'text'`: bytes that are a text where numbers are asked for.
 pub fn bytes(value: Vec<u8>) -> Arg {
     let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
-    let ty = shape::text_type(length, collation::BINARY).not_null();
+    let ty = result_type::text_type(length, collation::BINARY).not_null();
     let shown = match std::str::from_utf8(&value) {
         Ok(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
         Err(_) => value.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}")),

@@ -109,7 +109,7 @@ pub struct Arg {
     /// How MySQL prints it in the text of error 1690.
     pub text: String,
     /// Whether computing it can leave an error or a warning.
-    pub complains: bool,
+    pub is_fallible: bool,
     /// Whether it is the value of an ENUM, SET or JSON column whatever its type says: as a number
     /// it is another than its text.
     pub hides_number: bool,
@@ -129,7 +129,7 @@ impl Arg {
         let coercibility = implicit_coercibility(&ty);
         let text = text.into();
         let (origin, scale) = (Origin::Column, ty.decimals);
-        let (complains, hides_number, broken) = (false, false, false);
+        let (is_fallible, hides_number, broken) = (false, false, false);
         let (constant, mixes, text_form) = (None, false, TextForm::Shown);
         Self {
             ty,
@@ -138,7 +138,7 @@ impl Arg {
             origin,
             scale,
             text,
-            complains,
+            is_fallible,
             hides_number,
             mixes,
             text_form,
@@ -166,7 +166,7 @@ impl Arg {
     pub fn of(call: &crate::Call, constant: Option<Value>) -> Self {
         Self {
             ty: call.return_type(),
-            complains: constant.is_none() && call.complains(),
+            is_fallible: constant.is_none() && call.is_fallible(),
             hides_number: call.hides_number(),
             mixes: call.mixes(),
             text_form: call.text_form(),
@@ -187,7 +187,7 @@ impl Arg {
     /// Whether its number is another than that of its text, which is all that arrays hold.
     pub fn hides_number(&self) -> bool {
         self.hides_number
-            || crate::shape::is_listed(&self.ty)
+            || crate::types::result_type::is_listed(&self.ty)
             || self.ty.wire == pelorus_types::WireType::Json
     }
 

@@ -1,4 +1,4 @@
-"""Records the sort weights of characters from a real server into src/collate/*.bin.
+"""Records the sort weights of characters from a real server into src/collation/*.bin.
 
 Usage: record_weights.py HOST PORT USER PASSWORD. Needs PyMySQL. A MySQL gives all but those of
 uca1400, which a MariaDB (11.8) gives.
@@ -18,7 +18,7 @@ import unicodedata
 
 import pymysql
 
-TARGET = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src/collate")
+TARGET = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src/collation")
 
 
 def weights(cursor, collation, points):

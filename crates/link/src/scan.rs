@@ -7,9 +7,9 @@
 //! bounded. When nobody reads any more the workers drop their connections in the middle, which
 //! kills the statements on the servers.
 
-mod moment;
 mod queue;
-mod work;
+mod snapshot_group;
+mod workers;
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -24,9 +24,9 @@ use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 use pelorus_types::{Column, ColumnType};
 
-pub use self::moment::Moment;
 use self::queue::Queue;
-use self::work::Work;
+pub use self::snapshot_group::Moment;
+use self::workers::Work;
 use crate::link::Inner;
 use crate::relay;
 use crate::server::{Lent, Server};
@@ -207,13 +207,13 @@ async fn start(inner: &Arc<Inner>, request: ScanRequest, readers: Readers) -> Re
     let ranges = Mutex::default();
     let report = Arc::new(ScanReport { mode, lock_held, warnings, opened_in, ranges });
     let workers = connections.len();
-    let (shared, cancelled, batches) = work::outputs(workers, &queue);
+    let (shared, cancelled, batches) = workers::outputs(workers, &queue);
     let job = Work {
         queue,
         columns: columns.clone().into(),
         report: Arc::clone(&report),
         env: inner.env.clone(),
-        buffer: if request.buffer_whole_range { work::buffer_of(workers) } else { 0 },
+        buffer: if request.buffer_whole_range { workers::buffer_of(workers) } else { 0 },
         batches,
         memory: request.memory.clone(),
     };

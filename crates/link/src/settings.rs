@@ -120,12 +120,12 @@ impl Applied {
             set.add(&format!("@@SESSION.{read_only_variable}"), value);
         }
         let is_known = |name: &String| !self.left_out.contains(name);
-        for (name, value) in wanted.others.iter().filter(|(name, _)| is_known(*name)) {
+        for (name, value) in wanted.others.iter().filter(|(name, _)| is_known(name)) {
             if now.others.get(name) != Some(value) {
                 set.add(check_name(name)?, value);
             }
         }
-        let gone = |name: &&String| is_known(*name) && !wanted.others.contains_key(*name);
+        let gone = |name: &&String| is_known(name) && !wanted.others.contains_key(*name);
         for name in now.others.keys().filter(gone) {
             // Not DEFAULT: with MySQL that is 0 of foreign_key_checks and unique_checks.
             let first = AT_FIRST.iter().find(|(known, _)| known == name);

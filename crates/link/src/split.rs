@@ -11,7 +11,7 @@
 //! everything, belong to the first range. So a cached split stays right whatever rows come later.
 
 mod bound;
-mod dive;
+mod index_dive;
 mod partition;
 
 use std::collections::HashMap;
@@ -205,7 +205,7 @@ async fn find(
     }
     let Some(key) = key else { return Ok(one("the table has no usable key")) };
     let mut connection = inner.lend_reader().await?;
-    let cells = dive::cells(&mut connection, table, key, None, table.rows, ranges).await?;
+    let cells = index_dive::cells(&mut connection, table, key, None, table.rows, ranges).await?;
     let ranges = join_cells(&cells, ranges, key, table, &[]);
     let columns: Vec<_> = key.parts.iter().map(|part| part.column.clone()).collect();
     let how = format!(

@@ -1,8 +1,9 @@
 //! One linked server as a source of changes: its mirrors, its stream, and how far that is.
 
-mod known;
+mod freshness;
 mod loads;
-mod places;
+pub(crate) mod reader;
+mod resume_positions;
 mod stream;
 mod task;
 #[cfg(test)]
@@ -22,13 +23,15 @@ use pelorus_store::Database;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 
-use self::known::ServerEnd;
-use crate::batch::is_of_one;
-use crate::cascade::{self, Referrers};
-use crate::copies::{Copies, CopyTable};
-use crate::mirror::Mirror;
-use crate::mirrors::{MirrorName, Shared};
-use crate::record::{self, MirrorRecord, SourceRecord, State};
+use self::freshness::ServerEnd;
+use crate::apply::batch::is_of_one;
+use crate::apply::foreign_key_actions;
+use crate::apply::foreign_key_actions::Referrers;
+use crate::control::mirrors::{MirrorName, Shared};
+use crate::model::copies::{Copies, CopyTable};
+use crate::model::mirror::Mirror;
+use crate::model::record;
+use crate::model::record::{MirrorRecord, SourceRecord, State};
 
 /// Ranges of all tables of one server that are read at the same time.
 const READERS: usize = 4;
@@ -166,7 +169,8 @@ impl Source {
     /// Which mirrors refer to which tables by foreign keys that change their rows.
     pub(crate) fn all_referrers(&self) -> Arc<Referrers> {
         let mut referrers = self.referrers.lock();
-        let known = referrers.get_or_insert_with(|| Arc::new(cascade::referrers(&self.mirrors())));
+        let known = referrers
+            .get_or_insert_with(|| Arc::new(foreign_key_actions::referrers(&self.mirrors())));
         Arc::clone(known)
     }
 

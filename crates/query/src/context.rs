@@ -15,7 +15,7 @@ use pelorus_link::{Link, SessionSettings};
 use pelorus_types::{Column, ColumnType};
 use sqlparser::ast;
 
-use crate::memory::Scratch;
+use crate::datafusion_adapter::memory::Scratch;
 
 /// Everything that one statement sees of its session.
 #[derive(Clone)]

@@ -11,11 +11,11 @@ use pelorus_env::blocking_steps;
 use pelorus_error::{Error, Result};
 use pelorus_types::{Column, ColumnType, collation};
 
-use crate::bind::query::Binder;
+use crate::binder::query::Binder;
 use crate::context::QueryContext;
+use crate::datafusion_adapter::udf::from_datafusion;
 use crate::result::{Block, QueryResult};
 use crate::run::{self, Plan};
-use crate::udf::from_datafusion;
 
 /// A step of a plan.
 struct Step {
@@ -35,7 +35,7 @@ pub(crate) async fn explain(context: &QueryContext, sql: &str) -> Result<QueryRe
     let context = &run::for_statement(context, &parsed.query)?;
     let binder = Binder::new(context, &parsed);
     let steps = match run::plan(&binder, sql).await? {
-        Plan::Whole { whole, why } => vec![Step {
+        Plan::Passthrough { whole, why } => vec![Step {
             place: whole.link.name().to_owned(),
             operation: format!("whole statement: {why}"),
             ranges: 1,
@@ -63,7 +63,7 @@ pub(crate) async fn explain(context: &QueryContext, sql: &str) -> Result<QueryRe
 
 /// The operators that run here, outermost first.
 async fn here(context: &QueryContext, plan: &LogicalPlan) -> Result<Vec<Step>> {
-    let state = run::state(context, run::WAYS[0]);
+    let state = run::state(context, run::MEMORY_RETRY_PROFILES[0]);
     let planning = blocking_steps(state.create_physical_plan(plan));
     let physical = planning.await.map_err(from_datafusion)?;
     let text = displayable(physical.as_ref()).indent(false).to_string();

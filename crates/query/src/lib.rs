@@ -1,64 +1,46 @@
-//! Plans and runs queries: what linked servers do, what happens here, and how the parts meet.
+//! Plans and executes queries, on linked servers, here, or both.
 //!
-//! Entry points: [`run`], [`describe`], [`explain`]. This crate is where DataFusion lives; it knows
-//! no protocol.
+//! Entry points: [`run`], [`describe`], [`explain`]. This crate uses DataFusion; it knows no protocol.
 //!
-//! | module | what it owns |
+//! | module | owns |
 //! | --- | --- |
 //! | [`context`] | what a query needs to know of its session |
-//! | `bind` | syntax tree to DataFusion plan, with MySQL's names and types |
-//! | `federate` | what linked servers do, whole or split |
-//! | `apart` | the work of a statement in a task of its own |
-//! | `arms` | the arms of UNION ALL one after another |
-//! | `kept` | rows that are computed once and read by several |
-//! | `memory` | what a query may hold, and where it spills to |
-//! | `narrow`, `sliced`, `held` | batches that fit, and rows that are counted |
-//! | `plans` | what our own nodes of plans have in common |
-//! | `pushed`, `varying` | where DataFusion's rules go too far |
-//! | `small_groups` | groups of small whole numbers without a hash table |
-//! | `watch` | joins that stop, and leave the threads to others |
-//! | `udf` | MySQL's functions as DataFusion sees them |
-//! | `run` | whole or here, and the execution |
-//! | `explain` | the plan for people |
+//! | `binder` | syntax tree to logical plan, with MySQL's names and types |
+//! | `federation` | what linked servers execute: whole statements or fragments |
+//! | `optimizer` | rules of our own |
+//! | `operators` | physical operators of our own |
+//! | `datafusion_adapter` | functions, aggregates, plan nodes and memory as DataFusion sees them |
+//! | `run` | passthrough or plan, and the execution |
+//! | `statement_task` | a statement's task, and stopping it |
+//! | `explain` | the plan as rows |
 
-mod apart;
-mod arms;
-mod bind;
+mod binder;
 pub mod context;
+mod datafusion_adapter;
 mod explain;
-mod federate;
-mod held;
-mod kept;
-mod lazy;
-mod memory;
-mod narrow;
-mod plans;
-mod pushed;
+mod federation;
+mod operators;
+mod optimizer;
 mod result;
 mod run;
-mod sliced;
-mod small_groups;
-mod udf;
-mod udwf;
-mod varying;
-mod watch;
+mod statement_task;
 
-pub use bind::cast::target as cast_target;
-pub use bind::literal::introduced as introduced_literal;
+pub use crate::datafusion_adapter::memory::{LEAST as LEAST_MEMORY, Scratch};
+pub use binder::cast::target as cast_target;
+pub use binder::literal::introduced as introduced_literal;
 pub use context::{
     AsOf, Catalog, Database, Flavour, InfoSchema, NativeDatabase, NativeTable, OwnWrites,
     PartitionPruner, PlanOptions, QueryContext, TablePart, Variables,
 };
-pub use federate::text::text_for_server;
-pub use memory::{LEAST as LEAST_MEMORY, Scratch};
+pub use federation::passthrough_text::text_for_server;
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 
 use pelorus_error::Result;
-use pelorus_sql::{Mode, normalise, parse_query};
+use pelorus_sql::{Mode, ast_analysis, parse_query};
 use pelorus_types::Column;
 
-use apart::{apart, awaited};
-use federate::block;
+use federation::block;
+use statement_task::{apart, awaited};
 
 /// Runs one query (SELECT, WITH, VALUES, TABLE) and returns its rows as they are made.
 ///
@@ -100,5 +82,5 @@ pub async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
 /// session's own connection sees.
 pub fn calls_stored(sql: &str, mode: Mode) -> bool {
     parse_query(sql, mode)
-        .is_ok_and(|parsed| block::calls_stored(&normalise::dependence(&parsed.query, mode)))
+        .is_ok_and(|parsed| block::calls_stored(&ast_analysis::dependence(&parsed.query, mode)))
 }

@@ -17,35 +17,35 @@ use pelorus_env::blocking_steps;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::lexer::server_text;
-use pelorus_sql::normalise;
-use pelorus_sql::{Mode, Parsed, Unparsed, parse_query, parse_versioned_query};
+use pelorus_sql::{Mode, Parsed, Unparsed, ast_analysis, parse_query, parse_versioned_query};
 use pelorus_types::Column;
 use sqlparser::ast;
 
-use crate::apart::{asking, physically_asking, reading};
-use crate::arms::Arms;
-use crate::bind::query::{Binder, BoundQuery, Reach};
+use crate::binder::query::{BindScope, Binder, BoundQuery};
 use crate::context::{Database, Flavour, QueryContext};
-use crate::federate::place::Place;
-use crate::federate::remote::is_final;
-use crate::federate::text::{calls_held, text_for_server};
-use crate::federate::{block, decide, place, render};
-use crate::held::Held;
-use crate::kept::{self, Planner};
-use crate::memory::bytes_of_query;
-use crate::narrow::{Narrow, batch_rows, gathering};
-use crate::plans;
-use crate::pushed;
+use crate::datafusion_adapter::memory::bytes_of_query;
+use crate::datafusion_adapter::plan_nodes;
+use crate::datafusion_adapter::udf::from_datafusion;
+use crate::federation::passthrough_text::{calls_held, text_for_server};
+use crate::federation::placement::Place;
+use crate::federation::remote::is_final;
+use crate::federation::{block, placement, routing, sql_writer};
+use crate::operators::cancellable_join::{Stop, watched};
+use crate::operators::materialized_cte;
+use crate::operators::materialized_cte::Planner;
+use crate::operators::ordered_union::Arms;
+use crate::operators::perfect_hash_aggregate::PerfectHashAggregate;
+use crate::operators::rebatch::{Rebatch, batch_rows, gathering};
+use crate::operators::sliced_projection::Sliced;
+use crate::operators::window_memory::Held;
+use crate::optimizer::filter_pushdown;
+use crate::optimizer::outer_join_constants::OuterJoinConstants;
 use crate::result::{Block, QueryResult, RowForm};
-use crate::sliced::Sliced;
-use crate::small_groups::SmallGroups;
-use crate::udf::from_datafusion;
-use crate::varying::Varying;
-use crate::watch::{Stop, watched};
+use crate::statement_task::{asking, physically_asking, reading};
 
 /// A statement that one server takes.
 #[derive(Clone)]
-pub(crate) struct Whole {
+pub(crate) struct Passthrough {
     /// The server.
     pub(crate) link: Link,
     /// The text for it.
@@ -54,7 +54,7 @@ pub(crate) struct Whole {
     names: Option<Vec<Option<String>>>,
 }
 
-impl Whole {
+impl Passthrough {
     /// The columns that the server gives for it.
     async fn columns(&self, context: &QueryContext) -> Result<Vec<Column>> {
         Ok(self.named(&*self.link.describe(&context.settings, &self.text).await?))
@@ -72,9 +72,9 @@ impl Whole {
 #[expect(clippy::large_enum_variant, reason = "there is one for a statement")]
 pub(crate) enum Plan {
     /// One server takes the text.
-    Whole {
+    Passthrough {
         /// The text and where it goes.
-        whole: Whole,
+        whole: Passthrough,
         /// Why it goes whole.
         why: String,
     },
@@ -85,7 +85,7 @@ pub(crate) enum Plan {
         /// The columns that clients see.
         columns: Vec<Column>,
         /// The way out if something turns up that cannot be done here.
-        otherwise: Option<Whole>,
+        otherwise: Option<Passthrough>,
     },
 }
 
@@ -102,9 +102,9 @@ pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparse
     };
     let versioned = read(parse_versioned_query)?;
     let Ok(parsed) = versioned else { return Err(unparsed) };
-    let is_linked = normalise::table_references(&parsed.query).iter().any(|reference| {
+    let is_linked = ast_analysis::table_references(&parsed.query).iter().any(|reference| {
         let database = reference.table.database.as_deref();
-        matches!(place::resolve(context, database), Ok(Database::Linked { .. }))
+        matches!(placement::resolve(context, database), Ok(Database::Linked { .. }))
     });
     if is_linked { Err(unparsed) } else { Ok(parsed) }
 }
@@ -148,7 +148,7 @@ async fn attempt(binder: &Binder<'_>, sql: &str, form: RowForm) -> Result<QueryR
     let (context, parsed) = (binder.context, binder.parsed);
     let reads_tables = binder.only_server()?.is_some();
     match plan(binder, sql).await? {
-        Plan::Whole { whole: Whole { link, text, names }, .. } => {
+        Plan::Passthrough { whole: Passthrough { link, text, names }, .. } => {
             relay(context, &link, &text, form, names.as_deref()).await
         }
         Plan::Here { .. } if parsed.placeholders > 0 => {
@@ -157,7 +157,8 @@ async fn attempt(binder: &Binder<'_>, sql: &str, form: RowForm) -> Result<QueryR
         Plan::Here { bound, columns, otherwise } => {
             // What numbers groups is bound once more without that before other ways are tried.
             let is_once = binder.is_numbered() || !is_repeatable(binder);
-            let ways = if is_once { &WAYS[..1] } else { &WAYS[..] };
+            let ways =
+                if is_once { &MEMORY_RETRY_PROFILES[..1] } else { &MEMORY_RETRY_PROFILES[..] };
             match start(context, bound, &columns, ways).await {
                 Ok(result) => Ok(result),
                 // No row has left yet: the server's own answer, or error, is the right one.
@@ -167,7 +168,7 @@ async fn attempt(binder: &Binder<'_>, sql: &str, form: RowForm) -> Result<QueryR
                         return Err(error);
                     }
                     tracing::debug!(reason = error.message(), "a split query goes whole");
-                    let Whole { link, text, names } = whole;
+                    let Passthrough { link, text, names } = whole;
                     relay(context, &link, &text, form, names.as_deref()).await
                 }
                 Err(error) => Err(error),
@@ -208,18 +209,18 @@ pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Co
     let binder = Binder::new(context, &parsed);
     if let Some(link) = binder.only_server()? {
         let (text, names) = text_for(context, &parsed, sql)?;
-        return Whole { link, text, names }.columns(context).await;
+        return Passthrough { link, text, names }.columns(context).await;
     }
     match plan(&binder, sql).await? {
         Plan::Here { columns, .. } => Ok(columns),
-        Plan::Whole { whole, .. } => whole.columns(context).await,
+        Plan::Passthrough { whole, .. } => whole.columns(context).await,
     }
 }
 
 /// Decides how a statement runs.
 pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
     let (context, parsed) = (binder.context, binder.parsed);
-    let link = match place::place(context, &parsed.query, &HashSet::new())? {
+    let link = match placement::place(context, &parsed.query, &HashSet::new())? {
         Place::Server(link) => link,
         Place::Here => return plan_here(binder, None).await,
         // What expressions need that is not to be had here, the server of the database has.
@@ -227,15 +228,15 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
             let whole = context.settings.database.is_some().then(|| current_link(context));
             let whole = whole.flatten().and_then(|(link, _)| {
                 let (text, names) = text_for(context, parsed, sql).ok()?;
-                Some(Whole { link, text, names })
+                Some(Passthrough { link, text, names })
             });
             return plan_here(binder, whole).await;
         }
     };
     let (text, names) = text_for(context, parsed, sql)?;
-    let whole = Whole { link: link.clone(), text, names };
+    let whole = Passthrough { link: link.clone(), text, names };
     let text = &whole.text;
-    let go_whole = |why: &str| Plan::Whole { whole: whole.clone(), why: why.to_owned() };
+    let go_whole = |why: &str| Plan::Passthrough { whole: whole.clone(), why: why.to_owned() };
     let Ok(estimate) = link.explain(&context.settings, text).await else {
         // Whatever is wrong, the server says it best when it gets the statement itself.
         return Ok(go_whole("the server does not explain it"));
@@ -243,7 +244,7 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
     if estimate.optimized_away {
         return Ok(go_whole("the server knows the answer without reading rows"));
     }
-    if decide::takes_whole(&estimate, &context.options) {
+    if routing::takes_whole(&estimate, &context.options) {
         return Ok(go_whole(&format!("the server expects {} rows", estimate.rows_examined)));
     }
     let flavour = if estimate.is_mariadb { Flavour::MariaDb } else { Flavour::MySql };
@@ -268,8 +269,8 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
 }
 
 /// A statement that is bound here. `otherwise` takes it if it cannot be.
-async fn plan_here(binder: &Binder<'_>, otherwise: Option<Whole>) -> Result<Plan> {
-    let (query, reach) = (&binder.parsed.query, Reach::default());
+async fn plan_here(binder: &Binder<'_>, otherwise: Option<Passthrough>) -> Result<Plan> {
+    let (query, reach) = (&binder.parsed.query, BindScope::default());
     let bound = blocking_steps(binder.query(query, &reach)).await;
     match (bound, otherwise) {
         (Ok(bound), otherwise) => {
@@ -280,7 +281,7 @@ async fn plan_here(binder: &Binder<'_>, otherwise: Option<Whole>) -> Result<Plan
         (Err(error), Some(whole))
             if matches!(error.code(), Code::NotSupportedYet | Code::NoSuchFunction) =>
         {
-            Ok(Plan::Whole { whole, why: error.message().to_owned() })
+            Ok(Plan::Passthrough { whole, why: error.message().to_owned() })
         }
         (Err(error), _) => Err(error),
     }
@@ -308,8 +309,8 @@ fn as_executed(query: &ast::Query, columns: &mut [Column]) {
             continue;
         };
         let stored = column.org_name.is_empty()
-            && !normalise::has_aggregate(expr)
-            && !normalise::all_columns(expr).is_empty();
+            && !ast_analysis::has_aggregate(expr)
+            && !ast_analysis::all_columns(expr).is_empty();
         if stored {
             column.ty = column.ty.in_temporary_table();
         }
@@ -354,7 +355,7 @@ fn text_for(
     parsed: &Parsed,
     sql: &str,
 ) -> Result<(String, Option<Vec<Option<String>>>)> {
-    let (query, ours) = render::rewrite(context, &parsed.query)?;
+    let (query, ours) = sql_writer::rewrite(context, &parsed.query)?;
     let local = context.database.as_deref();
     let moved = local.is_some() && local != context.settings.database.as_deref();
     let names = || {
@@ -402,7 +403,7 @@ fn rename(columns: &mut [Column], names: Option<&[Option<String>]>) {
 pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Result<QueryContext> {
     let mut context = context.clone();
     if let Some((current, remote)) = current_link(&context) {
-        let is_there = match place::place(&context, query, &HashSet::new())? {
+        let is_there = match placement::place(&context, query, &HashSet::new())? {
             Place::Server(link) => current.name() == link.name(),
             Place::Nowhere => true,
             Place::Here => false,
@@ -441,7 +442,7 @@ fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryC
     for table in &references.tables {
         // Whatever else it is, the text names this as a database.
         if table.database.is_some() {
-            place::resolve(context, table.database.as_deref())?;
+            placement::resolve(context, table.database.as_deref())?;
         }
     }
     for name in references.qualifiers {
@@ -503,18 +504,18 @@ async fn relay(
 /// another way: joins sort both sides instead of holding one, and fewer rows are handled at a time,
 /// so that wide ones take less.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct ExecutionProfile {
     /// Rows of a batch.
     rows: usize,
     /// Everything that can be large is sorted, and so can spill.
-    is_careful: bool,
+    has_low_memory: bool,
 }
 
 /// The usual way comes first.
-pub(crate) const WAYS: [Way; 3] = [
-    Way { rows: 8192, is_careful: false },
-    Way { rows: 64, is_careful: true },
-    Way { rows: 4, is_careful: true },
+pub(crate) const MEMORY_RETRY_PROFILES: [ExecutionProfile; 3] = [
+    ExecutionProfile { rows: 8192, has_low_memory: false },
+    ExecutionProfile { rows: 64, has_low_memory: true },
+    ExecutionProfile { rows: 4, has_low_memory: true },
 ];
 
 /// Whether a statement can be executed more than once: servers are read once, at one moment.
@@ -527,7 +528,7 @@ async fn start(
     context: &QueryContext,
     bound: BoundQuery,
     columns: &[Column],
-    ways: &[Way],
+    ways: &[ExecutionProfile],
 ) -> Result<QueryResult> {
     let plan = output(bound, context)?;
     let mut failure = Error::internal("a plan was not executed");
@@ -547,7 +548,7 @@ async fn start(
                 failure = error;
             }
             // The careful ways know fewer kinds of keys; what is missing is memory.
-            Err(error) if way.is_careful && error.code() == Code::NotSupportedYet => break,
+            Err(error) if way.has_low_memory && error.code() == Code::NotSupportedYet => break,
             Err(error) => return Err(error),
         }
     }
@@ -558,7 +559,7 @@ async fn start(
 async fn first_rows(
     context: &QueryContext,
     plan: LogicalPlan,
-    way: Way,
+    way: ExecutionProfile,
 ) -> Result<(Option<RecordBatch>, SendableRecordBatchStream)> {
     let mut stream = execute(context, plan, way).await?;
     let first = stream.next().await.transpose().map_err(from_datafusion)?;
@@ -573,7 +574,8 @@ pub(crate) fn output(bound: BoundQuery, context: &QueryContext) -> Result<Logica
         .enumerate()
         .map(|(at, column)| column.value.settled(&context.eval).expr.alias(format!("result{at}")))
         .collect();
-    kept::where_shared(plans::project(bound.plan, exprs)?).map_err(from_datafusion)
+    materialized_cte::materialize_shared(plan_nodes::project(bound.plan, exprs)?)
+        .map_err(from_datafusion)
 }
 
 /// DataFusion's physical optimizer without its last check, which refuses plans that are right: where
@@ -581,33 +583,33 @@ pub(crate) fn output(bound: BoundQuery, context: &QueryContext) -> Result<Logica
 fn rules(
     context: &QueryContext,
     memory: usize,
-    way: Way,
+    way: ExecutionProfile,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "SanityCheckPlan");
     // For what looks at constants first, and for those that come to light before sorts are left out.
     let sorts = rules.iter().position(|rule| rule.name() == "EnsureRequirements");
-    rules.insert(sorts.unwrap_or_default(), Arc::new(Varying));
-    rules.insert(0, Arc::new(Varying));
+    rules.insert(sorts.unwrap_or_default(), Arc::new(OuterJoinConstants));
+    rules.insert(0, Arc::new(OuterJoinConstants));
     rules.push(Arc::new(Arms { is_ordered: context.options.in_order }));
-    rules.push(Arc::new(SmallGroups));
+    rules.push(Arc::new(PerfectHashAggregate));
     rules.push(Arc::new(Held));
     rules.push(Arc::new(Sliced::new(memory, Arc::clone(&context.eval))));
-    rules.push(Arc::new(Narrow::new(memory, way.is_careful)));
+    rules.push(Arc::new(Rebatch::new(memory, way.has_low_memory)));
     rules
 }
 
 /// DataFusion's side of a statement: none of its own functions, MySQL's are in the plan.
-pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
+pub(crate) fn state(context: &QueryContext, way: ExecutionProfile) -> SessionState {
     let memory = bytes_of_query(context.options.memory_bytes);
     // Joins are sorted only where there are several streams.
-    let streams = if way.is_careful { 2 } else { context.options.streams.max(1) };
+    let streams = if way.has_low_memory { 2 } else { context.options.streams.max(1) };
     let config = SessionConfig::new()
         .with_target_partitions(streams)
         .with_information_schema(false)
         .with_batch_size(way.rows)
         .with_sort_spill_reservation_bytes((memory / 32).min(10 << 20))
-        .set_bool("datafusion.optimizer.prefer_hash_join", !way.is_careful)
+        .set_bool("datafusion.optimizer.prefer_hash_join", !way.has_low_memory)
         // It lets DISTINCT and groups without aggregates stop early below window functions, which want
         // all of them.
         .set_bool("datafusion.optimizer.enable_topk_aggregation", false)
@@ -617,7 +619,7 @@ pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
     let physical = physically_asking(rules(context, memory, way), interrupt);
     SessionStateBuilder::new()
         .with_config(config)
-        .with_optimizer_rules(asking(pushed::rules(), interrupt))
+        .with_optimizer_rules(asking(filter_pushdown::rules(), interrupt))
         .with_physical_optimizer_rules(physical)
         .with_query_planner(Arc::new(Planner))
         .with_runtime_env(context.scratch.runtime(memory, &context.memory))
@@ -627,7 +629,7 @@ pub(crate) fn state(context: &QueryContext, way: Way) -> SessionState {
 async fn execute(
     context: &QueryContext,
     plan: LogicalPlan,
-    way: Way,
+    way: ExecutionProfile,
 ) -> Result<SendableRecordBatchStream> {
     let state = state(context, way);
     let planning = blocking_steps(state.create_physical_plan(&plan));

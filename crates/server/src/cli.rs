@@ -51,6 +51,7 @@ enum Command {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them")]
 enum ConfigCommand {
     /// Say whether file and options are right, and what follows from them.
     Check(ServeOptions),
@@ -59,6 +60,8 @@ enum ConfigCommand {
 }
 
 /// What the command line says; each stands above the same setting of the file.
+// The help shows these texts as they are; brackets are no links in it.
+#[allow(rustdoc::broken_intra_doc_links)]
 #[derive(Args, Clone, Debug, Default)]
 pub struct ServeOptions {
     /// Configuration file (TOML).

@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use pelorus_sql::change::fields::{FileFormat, Splitter};
-use pelorus_sql::change::{Change, InsertSource, Value, parse};
+use pelorus_sql::dml::fields::{FileFormat, Splitter};
+use pelorus_sql::dml::{Change, InsertSource, Value, parse};
 use pelorus_sql::{Mode, classify};
 
 const ROWS: usize = 40_000;

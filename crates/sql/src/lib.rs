@@ -23,18 +23,18 @@
 //!
 //! Nothing here touches sockets, storage or clocks, and nothing panics whatever the text holds.
 
-pub mod bytes;
-pub mod change;
+pub mod ast_analysis;
+pub mod binary_literals;
+pub mod column_names;
+pub mod ddl;
+pub mod dml;
 pub mod lexer;
 pub mod literal;
 pub mod mode;
-pub mod names;
-pub mod normalise;
 pub mod operator;
 pub mod parse;
 pub mod statement;
 pub mod stop;
-pub mod table;
 
 pub use lexer::{Token, TokenKind, bind, next_statement, placeholders, tokens};
 pub use mode::Mode;

@@ -72,7 +72,7 @@ impl From<Unparsed> for Error {
 ///
 /// Printing the tree gives text that means the same as the source when it is read in the same
 /// [`Mode`]. The printer puts no parentheses: whoever builds trees wraps operands, see
-/// [`crate::normalise::nested`]. Strings keep the escapes of the source and are read with
+/// [`crate::ast_analysis::nested`]. Strings keep the escapes of the source and are read with
 /// [`crate::literal::constant`].
 ///
 /// What the tree does not tell apart, since it means the same: `MOD` and `%`, `!=` and `<>`,

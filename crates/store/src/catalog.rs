@@ -3,13 +3,18 @@
 //! The catalog has a block file of its own, whose root block is the whole catalog; it changes only
 //! by commits, and a checkpoint of it holds everything up to a log position.
 
+pub(crate) mod change;
+pub(crate) mod key_function;
+pub(crate) mod schema;
+pub(crate) mod schema_version;
+
 use std::collections::BTreeMap;
 
 use pelorus_error::Result;
 
-use crate::bytes::{Reader, Writer};
-use crate::schema::{TableId, TableSchema, Version};
-use crate::stamp::SHARED_MICROS;
+use crate::catalog::schema::{TableId, TableSchema, Version};
+use crate::commit::timestamps::SHARED_MICROS;
+use crate::format::bytes::{Reader, Writer};
 
 /// The first byte of a catalog.
 const FORMAT: u8 = 1;

@@ -17,22 +17,23 @@ use pelorus_env::{Account, Env};
 use pelorus_error::{Code, Error, Result};
 use pelorus_log::{Log, Lsn};
 
-use crate::apply::{self, Decided};
-use crate::bytes::Spares;
-use crate::cache::Cache;
 use crate::catalog::Catalog;
-use crate::key::Weigher;
-use crate::manifest::Written;
+use crate::catalog::schema::{PartitionId, TableId, Version};
+use crate::commit::apply;
+use crate::commit::apply::Decided;
+use crate::commit::async_commit::{Durability, Syncing};
+use crate::commit::log_record::{Change, RecordWriter};
+use crate::commit::pinned_versions::Pins;
+use crate::commit::timestamps::{Stamps, micros_of};
+use crate::commit::write_set::{Commit, Kind, Outcome, Prepared, Write};
+use crate::format::bytes::Spares;
+use crate::format::manifest::Written;
+use crate::key::SortKeyEncoder;
+use crate::partition::column_cache::Cache;
 use crate::partition::{Partition, PartitionWriter};
-use crate::pins::Pins;
-use crate::record::{Change, RecordWriter};
 use crate::room::Tried;
-use crate::schema::{PartitionId, TableId, Version};
 use crate::snapshot::Snapshot;
-use crate::soon::{Durability, Syncing};
-use crate::stamp::{Stamps, micros_of};
 use crate::table::{Table, longest_history};
-use crate::write::{Commit, Kind, Outcome, Prepared, Write};
 
 /// How a database uses memory and disk.
 #[derive(Clone, Debug)]
@@ -87,7 +88,7 @@ pub struct Database {
     pub(crate) env: Env,
     pub(crate) folder: PathBuf,
     pub(crate) options: Options,
-    pub(crate) weigher: Arc<dyn Weigher>,
+    pub(crate) weigher: Arc<dyn SortKeyEncoder>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) log: Log,
     pub(crate) identity: [u8; 16],
@@ -193,7 +194,7 @@ pub(crate) struct Opened {
     pub(crate) env: Env,
     pub(crate) folder: PathBuf,
     pub(crate) options: Options,
-    pub(crate) weigher: Arc<dyn Weigher>,
+    pub(crate) weigher: Arc<dyn SortKeyEncoder>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) log: Log,
     pub(crate) identity: [u8; 16],
@@ -354,7 +355,7 @@ impl Database {
     }
 
     /// Makes changes visible together: when they are durable, or at once if they are not to wait
-    /// for that ([`Durability::Soon`]). Where they were computed from a snapshot, that is
+    /// for that ([`Durability::Async`]). Where they were computed from a snapshot, that is
     /// best kept until this returns: else keys that were removed meanwhile may be forgotten, and a
     /// commit be refused that had no conflict.
     ///

@@ -6,6 +6,7 @@
 //! for by their weights under the column's collation, so that keys that MySQL calls equal are.
 
 mod ranges;
+pub(crate) mod row_order;
 
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ use arrow::datatypes::{
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Collation, ColumnType, collation};
 
-use crate::function::{Function, KeyFunction};
-use crate::schema::TableSchema;
+use crate::catalog::key_function::{Function, KeyFunction};
+use crate::catalog::schema::TableSchema;
 
 pub(crate) use self::ranges::KeyRanges;
 
 /// Gives texts their weights.
-pub trait Weigher: Send + Sync + std::fmt::Debug {
+pub trait SortKeyEncoder: Send + Sync + std::fmt::Debug {
     /// Appends bytes that are equal for texts that the collation calls equal, and ordered as it
     /// orders them.
     ///
@@ -36,7 +37,7 @@ pub trait Weigher: Send + Sync + std::fmt::Debug {
 #[derive(Debug)]
 pub struct ByteWeigher;
 
-impl Weigher for ByteWeigher {
+impl SortKeyEncoder for ByteWeigher {
     fn weigh(&self, _: Collation, text: &str, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(text.as_bytes());
         Ok(())
@@ -95,7 +96,7 @@ impl Keys {
 #[derive(Clone, Debug)]
 pub struct KeyEncoder {
     parts: Vec<Part>,
-    weigher: Arc<dyn Weigher>,
+    weigher: Arc<dyn SortKeyEncoder>,
 }
 
 #[derive(Clone, Debug)]
@@ -107,13 +108,13 @@ struct Part {
 
 impl KeyEncoder {
     /// The encoder of the primary key.
-    pub fn primary(schema: &TableSchema, weigher: Arc<dyn Weigher>) -> Self {
+    pub fn primary(schema: &TableSchema, weigher: Arc<dyn SortKeyEncoder>) -> Self {
         let part = |&column: &usize| Part { function: None, column, ty: schema.columns[column].ty };
         Self { parts: schema.key.iter().map(part).collect(), weigher }
     }
 
     /// The encoder of what rows are sorted by: the segment functions, then the primary key.
-    pub fn sorting(schema: &TableSchema, weigher: Arc<dyn Weigher>) -> Self {
+    pub fn sorting(schema: &TableSchema, weigher: Arc<dyn SortKeyEncoder>) -> Self {
         let mut this = Self::primary(schema, weigher);
         let segment = schema.segment.iter().map(|&function| Part {
             function: Some(function),
@@ -285,7 +286,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::schema::{History, StoredColumn};
+    use crate::catalog::schema::{History, StoredColumn};
 
     fn schema(types: &[ColumnType]) -> TableSchema {
         let column = |(id, ty): (usize, &ColumnType)| StoredColumn {

@@ -1,101 +1,72 @@
-//! Native tables: updatable, versioned, partitioned columns that lose nothing.
+//! Native tables: updatable, versioned, partitioned columnar tables.
 //!
-//! A [`Database`] has tables, one log, and one sequence of commits. A [`Commit`] puts rows into
-//! partitions and takes rows out, by primary key; it is visible when it is durable, all of it or
-//! nothing. A [`Snapshot`] reads one version.
+//! A [`Database`] has tables, one log, and one sequence of commits. A [`Commit`] inserts and deletes
+//! rows by primary key. It becomes visible as a whole when it is durable. A [`Snapshot`] reads one
+//! version.
 //!
-//! The life of a row: it is logged; it stands in a *delta* in memory, where readers see it at
-//! once; a flush sorts it into a *chunk*, an encoded block of the table's data file; merges carry
-//! it to other chunks until it is dead and nobody can read it any more. A checkpoint writes down
-//! which chunks there are and what deltas hold, and cuts the log.
+//! A row is logged, then stored in a *delta* in memory, where readers see it at once. A flush sorts
+//! deltas into a *chunk*, an encoded block of the table's data file. Compaction moves rows to other
+//! chunks until no reader can see them. A checkpoint writes a manifest of chunks and deltas and
+//! truncates the log.
 //!
-//! | module | what it owns |
+//! | module | owns |
 //! | --- | --- |
-//! | [`database`], [`change`], [`freeze`] | commits, versions, changes of the catalog, tables that take no rows |
-//! | [`soon`] | commits that are acknowledged before they are durable |
-//! | [`stamp`] | the times of commits |
-//! | [`write`], [`apply`] | what a commit does to rows |
-//! | [`table`], [`partition`], [`part`], [`rows`] | where rows are |
-//! | [`arrays`] | rows of columns as arrays |
-//! | [`delta`], [`chunk`], [`deletes`] | rows in memory, encoded rows, dead rows |
-//! | [`rewrite`], [`maintain`] | flush, merge, waiting for room in memory |
-//! | [`room`] | a full disk |
-//! | [`warm`] | key indexes after a start |
-//! | [`checkpoint`], [`recover`] | data files and the log |
-//! | [`snapshot`], [`scan`], [`matches`], [`point`] | reading |
-//! | [`verify`] | whether what is kept beside rows is true of them |
-//! | [`sample`], [`statistics`] | what is known of the values of columns |
-//! | [`schema`], [`key`], [`function`], [`layout`] | columns and keys |
-//! | [`record`], [`manifest`], [`catalog`], [`batch`] | bytes on disk (`docs/internals/format-store.md`) |
+//! | [`database`], [`table`], [`snapshot`] | commits, versions, tables, reading one version |
+//! | [`commit`] | write sets, applying them, log records, asynchronous commits, timestamps, pinned versions |
+//! | [`catalog`] | tables and columns: schemas and their versions, key functions, DDL |
+//! | [`partition`] | rows of a partition: deltas, chunks, delete marks, key index, cache of columns |
+//! | [`scan`] | scans, point lookups, predicates, samples |
+//! | [`compaction`], [`maintenance`] | flush and merge, and when they run |
+//! | [`recovery`] | checkpoints, and opening after a crash |
+//! | [`format`] | bytes of data files, manifests, batches (`docs/internals/format-store.md`) |
+//! | [`key`] | primary, partition and sort keys as bytes |
+//! | [`statistics`] | histograms and distinct counts |
+//! | [`verify`] | `CHECK TABLE`: redundant data against the rows |
 //!
-//! The store knows no SQL: what a partition key means, what a column is called and which rows a
-//! statement concerns is the engine's business. Bytes from disk never make it panic.
+//! The store knows no SQL: the meaning of a partition key, the name of a column and the rows of a
+//! statement are the engine's business. Bytes from disk never cause a panic.
 
-mod apply;
-mod arrays;
-mod batch;
-mod bytes;
-mod cache;
 mod catalog;
-mod change;
-mod checkpoint;
-mod chunk;
+mod commit;
+mod compaction;
 mod database;
-mod datafile;
-mod deletes;
-mod delta;
-mod freeze;
-mod function;
+mod format;
 mod key;
-mod layout;
-mod maintain;
-mod manifest;
-mod matches;
-mod part;
+mod maintenance;
 mod partition;
-mod pins;
-mod point;
-mod record;
-mod recover;
-mod rewrite;
+mod recovery;
 mod room;
-mod rows;
-mod sample;
 mod scan;
-mod schema;
 mod snapshot;
-mod soon;
-mod sorted;
-mod stamp;
 mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
 mod verify;
-mod warm;
-mod write;
 
 pub use pelorus_blockfile::Usage;
 
-pub use arrays::{bytes_of, taken};
+pub use crate::catalog::key_function::{Function, KeyFunction};
+pub use crate::catalog::schema::{
+    COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version,
+};
+pub use crate::catalog::schema_version::encode_filler;
+pub use crate::commit::async_commit::Durability;
+pub use crate::commit::write_set::{Commit, Mode, Outcome, Write};
+pub use crate::format::arrays::{bytes_of, taken};
+pub use crate::partition::freeze::FrozenTable;
+pub use crate::scan::point_lookup::FoundRows;
+pub use crate::scan::sample::Sample;
 pub use database::{Database, Options, Receipt};
-pub use freeze::FrozenTable;
-pub use function::{Function, KeyFunction};
-pub use key::{ByteWeigher, KeyEncoder, Keys, Weigher, append_number};
-pub use layout::encode_filler;
-pub use point::FoundRows;
-pub use sample::Sample;
+pub use key::{ByteWeigher, KeyEncoder, Keys, SortKeyEncoder, append_number};
 pub use scan::{ScanCursor, ScanRequest, ScanUnit, ValueTest};
-pub use schema::{COLUMNS_MAX, History, PartitionId, StoredColumn, TableId, TableSchema, Version};
 pub use snapshot::{PartitionSnapshot, Snapshot, TableSnapshot};
-pub use soon::Durability;
 pub use statistics::{
     Bucket, COMMON_MAX, Collector, ColumnStatistics, Counted, Histogram, TableStatistics,
     distinct_of_sample, selectivity, share_kept,
 };
 pub use table::{PartsUsage, Table};
 pub use verify::{PROBLEMS_MAX, Problem};
-pub use write::{Commit, Mode, Outcome, Write};
 
 /// Most rows of a chunk: 64 vectors.
 pub const CHUNK_ROWS_MAX: usize = limit(pelorus_chunk::CHUNK_ROWS, 64);

@@ -9,7 +9,15 @@
 //! refers to exactly the live rows; marks of deletion are made under the lock of `Lookup`, so none
 //! is made while parts are exchanged.
 
+pub(crate) mod chunk;
+pub(crate) mod column_cache;
+pub(crate) mod delete_marks;
+pub(crate) mod delta;
+pub(crate) mod freeze;
+pub(crate) mod index_warmup;
 mod lookup;
+pub(crate) mod part;
+pub(crate) mod rows;
 mod verify;
 mod writer;
 
@@ -21,10 +29,10 @@ use pelorus_env::sync::{AtomicU64, Mutex, RwLock};
 use pelorus_error::Result;
 use pelorus_index::{KeyIndex, RowRef};
 
+use crate::catalog::schema::{PartitionId, Version};
 use crate::key::Keys;
-use crate::part::Part;
-use crate::rows::{self, Place};
-use crate::schema::{PartitionId, Version};
+use crate::partition::part::Part;
+use crate::partition::rows::Place;
 use lookup::{Lookup, Slot};
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use pelorus_env::rare;
 use pelorus_error::{Code, Error, Result};
 
 use crate::database::{Database, go_on};
-use crate::maintain::{holds_more, unless_too_large};
+use crate::maintenance::{holds_more, unless_too_large};
 
 /// Checkpoints after which both headers of all files have everything, and the log and the blocks that
 /// were needed for the headers before are given back.

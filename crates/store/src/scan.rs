@@ -7,6 +7,9 @@
 
 mod bounds;
 mod cursor;
+pub(crate) mod delta_predicate;
+pub(crate) mod point_lookup;
+pub(crate) mod sample;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,12 +24,12 @@ use pelorus_error::Result;
 
 use self::bounds::Bounds;
 pub use self::cursor::ScanCursor;
-use crate::chunk::Chunk;
-use crate::layout::{Layout, Source, filler};
-use crate::matches::matches;
-use crate::part::{Body, Part};
-use crate::sample::Sample;
-use crate::schema::Version;
+use crate::catalog::schema::Version;
+use crate::catalog::schema_version::{Layout, Source, filler};
+use crate::partition::chunk::Chunk;
+use crate::partition::part::{Body, Part};
+use crate::scan::delta_predicate::matches;
+use crate::scan::sample::Sample;
 use crate::snapshot::{PartitionSnapshot, Pin, TableSnapshot};
 
 /// What a scan is asked for.

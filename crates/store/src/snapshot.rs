@@ -10,12 +10,12 @@ use std::sync::{Arc, OnceLock};
 use pelorus_env::sync::Mutex;
 use pelorus_error::{Code, Error, Result};
 
+use crate::catalog::schema::{TableId, TableSchema, Version};
+use crate::catalog::schema_version::Layout;
+pub(crate) use crate::commit::pinned_versions::Pin;
 use crate::database::Database;
-use crate::layout::Layout;
-use crate::part::{Body, Part};
 use crate::partition::Partition;
-pub(crate) use crate::pins::Pin;
-use crate::schema::{TableId, TableSchema, Version};
+use crate::partition::part::{Body, Part};
 use crate::table::Table;
 
 /// A pinned version of a database.

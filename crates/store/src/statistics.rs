@@ -22,7 +22,7 @@ mod tested;
 use pelorus_chunk::Scalar;
 use pelorus_types::{ColumnType, Flags};
 
-use crate::schema::StoredColumn;
+use crate::catalog::schema::StoredColumn;
 
 pub use collect::{Collector, Counted};
 pub use distinct::distinct_of_sample;

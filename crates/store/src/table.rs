@@ -9,14 +9,14 @@ use pelorus_env::Account;
 use pelorus_env::sync::{AtomicU64, RwLock};
 use pelorus_error::{Code, Error, Result};
 
-use crate::datafile::DataFile;
-use crate::deletes::Deletes;
-use crate::delta::Delta;
-use crate::key::Weigher;
-use crate::layout::Layout;
-use crate::part::{Body, Part};
+use crate::catalog::schema::{PartitionId, TableId, TableSchema, Version};
+use crate::catalog::schema_version::Layout;
+use crate::format::data_file::DataFile;
+use crate::key::SortKeyEncoder;
 use crate::partition::Partition;
-use crate::schema::{PartitionId, TableId, TableSchema, Version};
+use crate::partition::delete_marks::Deletes;
+use crate::partition::delta::Delta;
+use crate::partition::part::{Body, Part};
 
 /// What the partitions of a table are made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Table {
     definition: RwLock<Arc<[u8]>>,
     partitions: RwLock<Partitions>,
     pub(crate) file: Arc<DataFile>,
-    pub(crate) weigher: Arc<dyn Weigher>,
+    pub(crate) weigher: Arc<dyn SortKeyEncoder>,
     /// Mixed into the hashes of keys, so that nobody can choose keys that collide.
     seed: u64,
     /// Versions below this one can no longer be read.
@@ -77,7 +77,7 @@ impl Table {
         id: TableId,
         (schema, definition): (TableSchema, &[u8]),
         file: Arc<DataFile>,
-        weigher: Arc<dyn Weigher>,
+        weigher: Arc<dyn SortKeyEncoder>,
         seed: u64,
         delta_bytes: Account,
     ) -> Self {

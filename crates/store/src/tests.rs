@@ -14,12 +14,13 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_index::RowRef;
 use pelorus_types::{ColumnType, collation};
 
-use crate::chunk::{Chunk, ChunkRef};
-use crate::deletes::Deletes;
-use crate::manifest::{self, Frozen, FrozenPartition};
-use crate::part::{Body, Part};
+use crate::compaction::rewrite;
+use crate::format::manifest;
+use crate::format::manifest::{Frozen, FrozenPartition};
+use crate::partition::chunk::{Chunk, ChunkRef};
+use crate::partition::delete_marks::Deletes;
+use crate::partition::part::{Body, Part};
 use crate::partition::{GONE, Partition, SLOTS_MAX, row_ref};
-use crate::rewrite::rewrite;
 use crate::table::Table;
 use crate::{
     ByteWeigher, Commit, Database, History, Mode, Options, StoredColumn, TableId, TableSchema,
@@ -446,7 +447,7 @@ fn a_delta_of_every_checkpoint_does_not_fill_a_partition() {
         world.put(key..=key).unwrap();
         world.database.checkpoint().unwrap();
         while world.database.maintain().unwrap() {}
-        assert!(world.partition().parts().len() < crate::maintain::DELTAS_MANY + 8);
+        assert!(world.partition().parts().len() < crate::maintenance::DELTAS_MANY + 8);
     }
     assert_eq!(world.rows(), 100);
 }
@@ -605,15 +606,15 @@ fn chunks_of_long_rows_are_not_merged_for_ever() {
         let chunk = |(slot, it): (u16, &(u32, u64))| Arc::new(world.chunk_of(slot, it.0, it.1));
         (0..).zip(of).map(chunk).collect::<Vec<_>>()
     };
-    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 200 << 20); 9]), 0, 250).len(), 0);
-    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 1 << 20); 3]), 0, 250).len(), 0);
-    assert_eq!(crate::maintain::choose(&chunks(&[(1000, 1 << 20); 9]), 0, 250).len(), 8);
+    assert_eq!(crate::maintenance::choose(&chunks(&[(1000, 200 << 20); 9]), 0, 250).len(), 0);
+    assert_eq!(crate::maintenance::choose(&chunks(&[(1000, 1 << 20); 3]), 0, 250).len(), 0);
+    assert_eq!(crate::maintenance::choose(&chunks(&[(1000, 1 << 20); 9]), 0, 250).len(), 8);
     // No more at once than can be joined.
     let garbage = chunks(&[(1000, 200 << 20); 9]);
     for part in &garbage {
         part.deletes.mark(1, &(0..500).collect::<Vec<_>>());
     }
-    assert_eq!(crate::maintain::choose(&garbage, 1, 250).len(), 2);
+    assert_eq!(crate::maintenance::choose(&garbage, 1, 250).len(), 2);
 }
 
 /// A merge of one part, step by step.

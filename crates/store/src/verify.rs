@@ -21,9 +21,9 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result, display_chain};
 
-use crate::deletes::Mask;
-use crate::part::{Body, Part};
-use crate::schema::{PartitionId, Version};
+use crate::catalog::schema::{PartitionId, Version};
+use crate::partition::delete_marks::Mask;
+use crate::partition::part::{Body, Part};
 use crate::snapshot::{PartitionSnapshot, TableSnapshot};
 
 /// After so many problems no more are told.

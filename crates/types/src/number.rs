@@ -313,21 +313,20 @@ const SURE_DIGITS: i32 = 15;
 /// the beginning is written.
 pub fn write_double_within(out: &mut String, value: f64, width: usize) -> bool {
     let mut text = String::new();
-    let fits;
-    if value == 0.0 || !value.is_finite() {
+    let fits = if value == 0.0 || !value.is_finite() {
         write_double(&mut text, value);
-        fits = text.len() <= width;
+        text.len() <= width
     } else {
         if value < 0.0 {
             text.push('-');
         }
         let room = i32::try_from(width).unwrap_or(i32::MAX) - i32::from(value < 0.0);
         let all = Digits::significant(value.abs(), usize::try_from(room).unwrap_or(0));
-        fits = match is_plain_within(&all, room) {
+        match is_plain_within(&all, room) {
             true => write_plain_within(&mut text, value.abs(), &all, room),
             false => write_scientific_within(&mut text, value.abs(), all, room),
-        };
-    }
+        }
+    };
     text.truncate(width);
     out.push_str(&text);
     fits

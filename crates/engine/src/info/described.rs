@@ -3,11 +3,11 @@
 use pelorus_types::{ColumnType, WireType};
 
 use super::definitions::{ALL, ColumnDefinition, Definition};
-use crate::grid::{Cell, Grid};
-use crate::session::view::View;
+use crate::result_table::{Cell, ResultTable};
+use crate::session::statement_snapshot::View;
 
 /// Adds the rows of `SCHEMATA`, `TABLES` and `COLUMNS`; the other tables say nothing of ours.
-pub(super) fn fill(_view: &View, table: &str, grid: &mut Grid) {
+pub(super) fn fill(_view: &View, table: &str, grid: &mut ResultTable) {
     match table {
         "SCHEMATA" => {
             for schema in super::SCHEMAS {
@@ -31,7 +31,7 @@ pub(super) fn fill(_view: &View, table: &str, grid: &mut Grid) {
 }
 
 /// Adds a row; columns of which nothing is said are NULL, empty or zero, as they can be.
-pub(crate) fn add(grid: &mut Grid, cell: impl Fn(&str) -> Option<Cell>) {
+pub(crate) fn add(grid: &mut ResultTable, cell: impl Fn(&str) -> Option<Cell>) {
     let row = grid
         .columns
         .iter()

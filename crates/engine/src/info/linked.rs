@@ -18,7 +18,7 @@ use pelorus_sql::{Mode, literal};
 use pelorus_types::{Column, WireType};
 
 use crate::links::LinkedDatabase;
-use crate::session::view::View;
+use crate::session::statement_snapshot::View;
 
 /// Tables whose rows come from servers, with the column that names the database of a row.
 const LINKED: &[(&str, &str)] = &[

@@ -6,14 +6,14 @@ use std::time::Duration;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{ServerState, ServerStatus};
 
-use crate::grid::{Cell, Grid};
 use crate::native::statistics::column_statistics;
+use crate::result_table::{Cell, ResultTable};
 use crate::servers::{OPTIONS, Server};
-use crate::session::view::View;
+use crate::session::statement_snapshot::View;
 use crate::variables::{Change, Scope, TABLE};
 
 /// Adds the rows of a table.
-pub(super) fn fill(view: &View, table: &str, grid: &mut Grid) -> Result<()> {
+pub(super) fn fill(view: &View, table: &str, grid: &mut ResultTable) -> Result<()> {
     match table {
         "SERVERS" => servers(view, grid),
         "USER" => return users(view, grid),
@@ -30,7 +30,7 @@ pub(super) fn fill(view: &View, table: &str, grid: &mut Grid) -> Result<()> {
     Ok(())
 }
 
-fn servers(view: &View, grid: &mut Grid) {
+fn servers(view: &View, grid: &mut ResultTable) {
     for server in view.engine.servers().all() {
         let get = |option: &str| server.get(option).unwrap_or_default();
         let has_password = server.get("PASSWORD").is_some()
@@ -51,7 +51,7 @@ fn servers(view: &View, grid: &mut Grid) {
 }
 
 /// Accounts; their hashes are for those who may change accounts, as in MySQL.
-fn users(view: &View, grid: &mut Grid) -> Result<()> {
+fn users(view: &View, grid: &mut ResultTable) -> Result<()> {
     if view.read_only {
         return Err(Error::new(
             Code::TableAccessDenied,
@@ -78,7 +78,7 @@ fn milliseconds(time: Option<Duration>) -> Cell {
     time.map_or(Cell::Null, |time| Cell::Double(time.as_secs_f64() * 1000.0))
 }
 
-fn links(view: &View, grid: &mut Grid) {
+fn links(view: &View, grid: &mut ResultTable) {
     for server in view.engine.servers().all() {
         let link = view.engine.links().get(&server.name);
         let status = link.as_ref().map(pelorus_link::Link::status);
@@ -117,7 +117,7 @@ fn address(server: &Server) -> String {
     options.join(":")
 }
 
-fn link_servers(view: &View, grid: &mut Grid) {
+fn link_servers(view: &View, grid: &mut ResultTable) {
     for link in view.engine.links().all() {
         let status = link.status();
         for server in status.servers {
@@ -149,7 +149,7 @@ fn server_row(link: &str, server: ServerStatus) -> Vec<Cell> {
     ]
 }
 
-fn variables(view: &View, grid: &mut Grid) {
+fn variables(view: &View, grid: &mut ResultTable) {
     for variable in TABLE {
         let scope = match variable.scope {
             Scope::Global => "GLOBAL",

@@ -4,12 +4,12 @@ use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, collation};
 
 use crate::accounts::Account;
-use crate::grid::{Cell, Grid};
-use crate::process::Activity;
-use crate::session::view::View;
+use crate::processlist::Activity;
+use crate::result_table::{Cell, ResultTable};
+use crate::session::statement_snapshot::View;
 
 /// Adds the rows of a table whose rows do not come from linked servers.
-pub(super) fn fill(view: &View, table: &str, grid: &mut Grid) -> Result<()> {
+pub(super) fn fill(view: &View, table: &str, grid: &mut ResultTable) -> Result<()> {
     match table {
         "CHARACTER_SETS" => character_sets(grid),
         "COLLATIONS" => collations(grid),
@@ -63,7 +63,7 @@ pub(crate) fn processlist(view: &View) -> Vec<(u64, Activity, i64)> {
         .collect()
 }
 
-fn character_sets(grid: &mut Grid) {
+fn character_sets(grid: &mut ResultTable) {
     for line in include_str!("charsets.tsv").lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split('\t').collect();
         let [name, collation, description, length] = fields.as_slice() else { continue };
@@ -87,7 +87,7 @@ fn shown_collations() -> Vec<&'static collation::Info> {
     all
 }
 
-fn collations(grid: &mut Grid) {
+fn collations(grid: &mut ResultTable) {
     for info in shown_collations() {
         let is_default = Collation::default_of(info.charset) == Some(info.id);
         grid.push(vec![
@@ -102,14 +102,14 @@ fn collations(grid: &mut Grid) {
     }
 }
 
-fn applicability(grid: &mut Grid) {
+fn applicability(grid: &mut ResultTable) {
     for info in shown_collations() {
         grid.push(vec![info.name.into(), info.charset.into()]);
     }
 }
 
 /// What tables can be made of here: native ones, and those of linked servers.
-fn engines(grid: &mut Grid) {
+fn engines(grid: &mut ResultTable) {
     grid.push(vec![
         "Pelorus".into(),
         "DEFAULT".into(),
@@ -128,7 +128,7 @@ fn engines(grid: &mut Grid) {
     ]);
 }
 
-fn keywords(grid: &mut Grid) {
+fn keywords(grid: &mut ResultTable) {
     for line in include_str!("keywords.tsv").lines().filter(|line| !line.starts_with('#')) {
         if let Some((word, reserved)) = line.split_once('\t') {
             grid.push(vec![word.into(), Cell::Int(reserved.parse().unwrap_or(0))]);
@@ -137,7 +137,7 @@ fn keywords(grid: &mut Grid) {
 }
 
 /// The ways to prove an identity are the only plugins.
-fn plugins(grid: &mut Grid) {
+fn plugins(grid: &mut ResultTable) {
     for name in ["caching_sha2_password", "mysql_native_password"] {
         let row = grid
             .columns
@@ -190,7 +190,7 @@ const ALL_PRIVILEGES: [&str; 27] = [
     "FLUSH_TABLES",
 ];
 
-fn user_privileges(view: &View, grid: &mut Grid) {
+fn user_privileges(view: &View, grid: &mut ResultTable) {
     for account in view.engine.accounts().all().iter() {
         if view.read_only && account.name != view.account {
             continue;

@@ -4,7 +4,7 @@
 //! must compare as their sources do.
 
 use pelorus_error::{Error, Result};
-use pelorus_sql::table::{AlterAction, AlterTable, Base, TableDefinition, TableOption, TypeName};
+use pelorus_sql::ddl::{AlterAction, AlterTable, Base, TableDefinition, TableOption, TypeName};
 use pelorus_types::Collation;
 
 /// Gives a definition the collations that its columns have on the server, and its own by an empty name.
@@ -106,7 +106,7 @@ fn is_collation(action: &AlterAction) -> bool {
 #[cfg(test)]
 mod tests {
     use pelorus_sql::Mode;
-    use pelorus_sql::table::{ColumnDefinition, TableStatement};
+    use pelorus_sql::ddl::{ColumnDefinition, TableStatement};
 
     use super::*;
 
@@ -115,7 +115,7 @@ mod tests {
         for actions in ["ADD j JSON", "MODIFY j JSON NOT NULL", "CHANGE i j JSON"] {
             let sql = format!("ALTER TABLE t {actions}, ADD k INT");
             let TableStatement::Alter(mut alter) =
-                pelorus_sql::table::parse(&sql, Mode::default()).unwrap()
+                pelorus_sql::ddl::parse(&sql, Mode::default()).unwrap()
             else {
                 panic!("{sql}")
             };
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn charsets_alone_get_the_collations_of_the_server() {
-        let parse = |sql: &str| pelorus_sql::table::parse(sql, Mode::default()).unwrap();
+        let parse = |sql: &str| pelorus_sql::ddl::parse(sql, Mode::default()).unwrap();
         let general = [
             ("utf8mb4".to_owned(), Collation::by_name("utf8mb4_general_ci")),
             ("utf8".to_owned(), None),
@@ -172,7 +172,7 @@ mod tests {
     fn definitions_get_the_collations_of_their_columns() {
         let text = "CREATE TABLE t (a CHAR(3), b INT, c TEXT CHARACTER SET latin1) CHARSET utf8mb4";
         let TableStatement::Create(mut definition) =
-            pelorus_sql::table::parse(text, Mode::default()).unwrap()
+            pelorus_sql::ddl::parse(text, Mode::default()).unwrap()
         else {
             panic!()
         };

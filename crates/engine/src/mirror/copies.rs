@@ -6,13 +6,13 @@ use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone, Value};
-use pelorus_mirror::copies::Circumstances;
+use pelorus_mirror::model::copies::Circumstances;
 use pelorus_mirror::{Absent, Copies, CopyColumn, CopyTable, Definition, MirrorName};
-use pelorus_sql::statement::{MirrorFilter, TableName};
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     AlterAction, AlterTable, Base, ColumnDefault, DropTables, RenameTables, TableDefinition,
     TableStatement,
 };
+use pelorus_sql::statement::{MirrorFilter, TableName};
 use pelorus_sql::{Mode, literal};
 use pelorus_store::{Database, KeyEncoder, Keys, TableId};
 use pelorus_types::WireType;

@@ -2,11 +2,11 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::Mode;
-use pelorus_sql::statement::MirrorFilter;
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     AlterAction, AlterTable, ColumnDefault, ColumnDefinition, KeyKind, PartitionDefinition,
     PartitionMethod, PartitionValues, Partitioning, TableDefinition, TableStatement,
 };
+use pelorus_sql::statement::MirrorFilter;
 
 /// The definition of a copy: the columns and the primary key of the source, its ranges and lists
 /// as partitions, or what the user wants instead. Everything that only writers need is left out:
@@ -65,7 +65,7 @@ fn plain_partitions(partitioning: &mut Partitioning) {
 }
 
 fn created(text: &str) -> Result<TableDefinition> {
-    match pelorus_sql::table::parse(text, Mode::default())? {
+    match pelorus_sql::ddl::parse(text, Mode::default())? {
         TableStatement::Create(definition) => Ok(*definition),
         _ => Err(Error::internal("a definition that is no CREATE TABLE")),
     }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn copies_have_no_partitions_by_hash() {
-        let alter = |sql: &str| match pelorus_sql::table::parse(sql, Mode::default()).unwrap() {
+        let alter = |sql: &str| match pelorus_sql::ddl::parse(sql, Mode::default()).unwrap() {
             TableStatement::Alter(alter) => alter_of_copy(&alter, true).unwrap().actions,
             other => panic!("{other:?}"),
         };
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn alters_of_keys_do_not_concern_copies() {
-        let alter = |sql: &str| match pelorus_sql::table::parse(sql, Mode::default()).unwrap() {
+        let alter = |sql: &str| match pelorus_sql::ddl::parse(sql, Mode::default()).unwrap() {
             TableStatement::Alter(alter) => alter_of_copy(&alter, false),
             other => panic!("{other:?}"),
         };

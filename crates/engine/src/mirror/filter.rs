@@ -8,11 +8,11 @@ mod condition;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_query::TablePart;
-use pelorus_sql::statement::MirrorFilter;
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     AlterAction, AlterTable, Base, ColumnDefinition, TableDefinition, TableOption, TypeName,
 };
-use pelorus_sql::{Mode, normalise};
+use pelorus_sql::statement::MirrorFilter;
+use pelorus_sql::{Mode, ast_analysis};
 use sqlparser::ast::Expr;
 
 use super::opaque;
@@ -190,7 +190,7 @@ pub(super) fn read(text: &str) -> Result<Expr> {
 /// The columns that a condition names.
 pub(super) fn names_of(tree: &Expr) -> Vec<String> {
     let last = |path: Vec<sqlparser::ast::Ident>| path.last().map(|it| it.value.clone());
-    normalise::all_columns(tree).into_iter().filter_map(last).collect()
+    ast_analysis::all_columns(tree).into_iter().filter_map(last).collect()
 }
 
 #[cfg(test)]
@@ -283,8 +283,8 @@ mod tests {
         let words = MirrorFilter::parse("COLUMNS (id, d) WHERE d IS NOT NULL").unwrap();
         let copy = copy_of(TABLE, None, &words).unwrap();
         let after = |sql: &str| {
-            let statement = pelorus_sql::table::parse(sql, Mode::default()).unwrap();
-            let pelorus_sql::table::TableStatement::Alter(mut of) = statement else {
+            let statement = pelorus_sql::ddl::parse(sql, Mode::default()).unwrap();
+            let pelorus_sql::ddl::TableStatement::Alter(mut of) = statement else {
                 panic!("{sql}")
             };
             alter(&copy, &mut of, &words).map(|()| of.actions)

@@ -7,7 +7,7 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_mirror::Form;
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     AlterAction, AlterTable, Base, ColumnDefault, ColumnDefinition, KeyKind, TableDefinition,
 };
 use pelorus_types::charset::Table;
@@ -180,13 +180,13 @@ fn is_plain_default(column: &ColumnDefinition, collation: Collation) -> bool {
 #[cfg(test)]
 mod tests {
     use pelorus_sql::Mode;
-    use pelorus_sql::table::TableStatement;
+    use pelorus_sql::ddl::TableStatement;
 
     use super::*;
 
     #[test]
     fn values_that_a_change_makes_are_noticed() {
-        let parse = |sql: &str| pelorus_sql::table::parse(sql, Mode::default()).unwrap();
+        let parse = |sql: &str| pelorus_sql::ddl::parse(sql, Mode::default()).unwrap();
         let text =
             "CREATE TABLE t (id INT PRIMARY KEY, g POINT NULL, u VARCHAR(40), b VARBINARY(9))";
         let TableStatement::Create(table) = parse(text) else { panic!() };
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn text_of_other_charsets_is_not_converted_here() {
-        let parse = |sql: &str| pelorus_sql::table::parse(sql, Mode::default()).unwrap();
+        let parse = |sql: &str| pelorus_sql::ddl::parse(sql, Mode::default()).unwrap();
         let text = "CREATE TABLE t (id INT PRIMARY KEY, g VARCHAR(9), u VARCHAR(40) CHARACTER SET utf8mb4) \
             CHARSET gbk";
         let TableStatement::Create(table) = parse(text) else { panic!() };

@@ -6,7 +6,7 @@
 //! else makes the table be read anew.
 
 use pelorus_error::{Error, Result};
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     AlterAction, AlterTable, Base, ColumnDefinition, TableDefinition, TableOption, TypeName,
 };
 
@@ -101,7 +101,7 @@ fn is_characters(base: Base) -> bool {
 #[cfg(test)]
 mod tests {
     use pelorus_sql::Mode;
-    use pelorus_sql::table::TableStatement;
+    use pelorus_sql::ddl::TableStatement;
 
     use super::*;
 
@@ -110,7 +110,7 @@ mod tests {
         s SET('a','b'), dt DATETIME(3), da DATE, ti TIME, ts TIMESTAMP NULL, ye YEAR, bi BIT(8), j JSON)";
 
     fn is_followed(table: &str, actions: &str, strict: bool) -> bool {
-        let parse = |sql: &str| pelorus_sql::table::parse(sql, Mode::default()).unwrap();
+        let parse = |sql: &str| pelorus_sql::ddl::parse(sql, Mode::default()).unwrap();
         let TableStatement::Create(mut table) = parse(table) else { panic!() };
         table.normalise();
         match parse(&format!("ALTER TABLE t {actions}")) {

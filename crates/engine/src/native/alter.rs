@@ -7,11 +7,11 @@
 //! step (`rewrite`). No rows are written to the table meanwhile; reading goes on.
 
 mod actions;
+mod added_column_default;
 mod convert;
 mod copies;
 mod dates;
-mod failure;
-mod filler;
+mod first_invalid_row;
 mod order;
 mod partitions;
 mod plan;
@@ -19,21 +19,20 @@ mod rewrite;
 mod rows;
 
 use pelorus_error::{Code, Result};
+use pelorus_sql::ddl::{AlterAction, AlterTable, TableDefinition};
 use pelorus_sql::statement::TableName;
-use pelorus_sql::table::{AlterAction, AlterTable, TableDefinition};
 use pelorus_store::TableSchema;
 
-use super::check;
 use super::ddl::{Definer, first_number};
 use super::definition::{Derived, NativeDef};
 use super::rename::Moved;
 use super::write::auto;
-use super::{refer, rules};
+use super::{check, constraints, foreign_key_renames};
 use crate::mirror::is_hidden;
 use actions::Draft;
+use foreign_key_renames::Redefined;
 pub(super) use partitions::unknown_partition;
 use plan::Plan;
-use refer::Redefined;
 pub(super) use rewrite::discard;
 
 impl Definer {
@@ -70,7 +69,7 @@ impl Definer {
         {
             moved = Some(Moved::to(&def, self.free_place(to)?, &to.name));
         }
-        let columns = refer::renamed_columns(&def.definition, &definition, &origins);
+        let columns = foreign_key_renames::renamed_columns(&def.definition, &definition, &origins);
         let others = self.following_columns(&def, &columns);
         self.change(&def, (definition, &origins), repartitions, (others, moved.as_ref()))
     }
@@ -85,20 +84,20 @@ impl Definer {
         repartitions: bool,
         (mut others, moved): (Vec<Redefined>, Option<&Moved>),
     ) -> Result<u64> {
-        rules::check_kept(def, &definition, origins)?;
+        constraints::check_kept(def, &definition, origins)?;
         check::check(&definition, def.mode, &super::types::definition_policy())?;
         let counter = first_number(&definition)?;
         definition.options.retain(|option| option.name != "AUTO_INCREMENT");
         definition.normalise();
-        rules::check_names(&definition)?;
+        constraints::check_names(&definition)?;
         self.warn_unheeded(&definition, Some(&def.definition));
         if definition == def.definition && counter.is_none() {
             return moved.map_or(Ok(()), |moved| self.take_place(moved)).map(|()| 0);
         }
         let derived = Derived::of(&def.database, &definition, def.mode)?;
-        rules::check(&definition, &derived, def.mode)?;
+        constraints::check(&definition, &derived, def.mode)?;
         if !is_hidden(&def.database) {
-            rules::defaults(&definition)?;
+            constraints::defaults(&definition)?;
         }
         check_partitions(def, &derived)?;
         let store = self.catalog.store();

@@ -16,9 +16,9 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Options, Table, TableId};
 use pelorus_types::{Collation, collation};
 
+use super::collation_keys::CollationKeys;
 use super::definition::{self, NOWHERE, NativeDef};
 use super::statistics::Statistics;
-use super::weigher::CollationWeigher;
 use super::write::auto;
 use crate::handle::Stop;
 use crate::mirror::is_hidden;
@@ -73,7 +73,7 @@ impl Catalog {
     /// Files that cannot be used, damage, and definitions that cannot be read.
     pub(crate) fn open(env: &Env, data: &Path, options: Options) -> Result<Self> {
         let folder = data.join(FOLDER);
-        let store = Database::open(env.clone(), &folder, options, Arc::new(CollationWeigher))?;
+        let store = Database::open(env.clone(), &folder, options, Arc::new(CollationKeys))?;
         let databases = load(&store)?;
         let maintenance = spawn("pelorus-native", &store, Database::run_maintenance)?;
         let syncing = spawn("pelorus-sync", &store, Database::run_syncing)?;

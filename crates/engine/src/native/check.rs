@@ -2,9 +2,9 @@
 //! before it takes its normal form.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{Policy, Target};
+use pelorus_functions::assignment::{Policy, Target};
 use pelorus_sql::Mode;
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     Base, ColumnDefault, ColumnDefinition, KeyDefinition, KeyKind, KeyTarget, TableDefinition,
 };
 use pelorus_store::COLUMNS_MAX;
@@ -12,9 +12,8 @@ use pelorus_types::{Collation, collation};
 use sqlparser::ast::{Expr, Value};
 
 use super::definition::table_collation;
-use super::rules;
 use super::types::{self, invalid_default};
-use super::weigher;
+use super::{collation_keys, constraints};
 
 /// Most characters of a name.
 const NAME_CHARS_MAX: usize = 64;
@@ -111,10 +110,12 @@ fn column(
 ) -> Result<()> {
     let name = &column.name;
     let is_other = |used: &String| !used.eq_ignore_ascii_case(name);
-    if let Some(check) =
-        column.checks.iter().find(|check| rules::names(&check.expression.tree).iter().any(is_other))
+    if let Some(check) = column
+        .checks
+        .iter()
+        .find(|check| constraints::names(&check.expression.tree).iter().any(is_other))
     {
-        return Err(rules::of_other_column(definition, check));
+        return Err(constraints::of_other_column(definition, check));
     }
     if column.srid.is_some() {
         return Err(Error::unsupported(format_args!("SRID of column '{name}'")));
@@ -123,7 +124,9 @@ fn column(
     if let Some(ColumnDefault::Expression(expression)) = &column.default {
         let is_there =
             |name: &String| definition.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name));
-        if let Some(name) = rules::names(&expression.tree).into_iter().find(|it| !is_there(it)) {
+        if let Some(name) =
+            constraints::names(&expression.tree).into_iter().find(|it| !is_there(it))
+        {
             let text = format!("Unknown column '{name}' in 'default value expression'");
             return Err(Error::new(Code::UnknownColumn, text));
         }
@@ -267,7 +270,7 @@ fn key(definition: &TableDefinition, key: &KeyDefinition, collation: Collation) 
                 let is_there = |name: &String| {
                     definition.columns.iter().any(|it| it.name.eq_ignore_ascii_case(name))
                 };
-                let mut names = rules::names(&expression.tree).into_iter();
+                let mut names = constraints::names(&expression.tree).into_iter();
                 if let Some(name) = names.find(|it| !is_there(it)) {
                     let text = format!("Unknown column '{name}' in 'functional index'");
                     return Err(Error::new(Code::UnknownColumn, text));
@@ -390,7 +393,7 @@ fn key_column(
         let collation = types::type_collation(&column.data_type, of_table)?;
         let nothing: arrow::array::ArrayRef =
             std::sync::Arc::new(arrow::array::StringArray::from(vec!["a"]));
-        weigher::weights(&nothing, collation).map_err(|_| {
+        collation_keys::weights(&nothing, collation).map_err(|_| {
             Error::unsupported(format_args!(
                 "the collation {} of column '{name}' in a primary key",
                 collation.name()

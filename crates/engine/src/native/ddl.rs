@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::Policy;
+use pelorus_functions::assignment::Policy;
 use pelorus_functions::{EvalContext, TimeZone, Value};
-use pelorus_sql::statement::TableName;
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     AlterAction, Base, ColumnDefault, ColumnDefinition, CreateIndex, DatabaseDefinition,
     DropDatabase, DropIndex, DropTables, Expression, KeyKind, TableDefinition, TableOption,
     TableStatement, TypeName, option_value,
 };
+use pelorus_sql::statement::TableName;
 use pelorus_sql::{Mode, literal};
 use pelorus_store::{TableId, TableSchema};
 use pelorus_types::temporal::{DateTime, write_datetime};
@@ -23,10 +23,10 @@ use sqlparser::ast::{Expr, SetExpr, Value as Sql};
 
 use super::catalog::{Catalog, DatabaseOptions, database_key};
 use super::definition::{self, Derived, ENGINE, NativeDef, table_collation};
-use super::refer::{self, Redefined};
+use super::foreign_key_renames::{self, Redefined};
 use super::write::auto::Steps;
 use super::write::records_text;
-use super::{check, partition, row_id, rules, statistics, types};
+use super::{check, constraints, partition, row_id, statistics, types};
 use crate::api::Done;
 use crate::diagnostics::Diagnostics;
 use crate::handle::Stop;
@@ -251,7 +251,7 @@ impl Definer {
                 row_id::add(&mut definition)?;
             }
             self.prepare(&mut definition, mode)?;
-            rules::defaults(&definition)?;
+            constraints::defaults(&definition)?;
             let collation = table_collation(&definition)?;
             for column in &definition.columns {
                 self.check_members(column, collation)?;
@@ -334,7 +334,7 @@ impl Definer {
         let mode = Mode::default();
         let first = first_number(&definition)?;
         let derived = Derived::of(database, &definition, mode)?;
-        rules::check(&definition, &derived, mode)?;
+        constraints::check(&definition, &derived, mode)?;
         // Copies have what their sources have.
         if !crate::mirror::is_hidden(database) {
             derived.partitioner.check_new(&derived.targets)?;
@@ -533,10 +533,10 @@ impl Definer {
         // What is wrong with it shows before anything is written.
         Derived::of(database, &definition, def.mode)?;
         let bytes = definition::encode(database, &definition, def.mode)?;
-        store.alter_table_with(def.id, schema, &bytes, refer::written(others)?)?;
+        store.alter_table_with(def.id, schema, &bytes, foreign_key_renames::written(others)?)?;
         let table = Arc::clone(&def.table);
         let new = NativeDef::new(database, definition, def.mode, table, next)?;
-        let mut shown = refer::shown(others)?;
+        let mut shown = foreign_key_renames::shown(others)?;
         shown.push((def, new));
         self.catalog.exchange_all(shown);
         Ok(())
@@ -623,7 +623,7 @@ fn default_of(
         // TIMESTAMPs are written in the session's time zone.
         Some(found) if found.data_type.base != Base::Timestamp => {
             let default = found.default.clone().filter(|default| match default {
-                ColumnDefault::Expression(it) => rules::names(&it.tree).iter().all(is_there),
+                ColumnDefault::Expression(it) => constraints::names(&it.tree).iter().all(is_there),
                 ColumnDefault::Dropped => false,
                 _ => true,
             });

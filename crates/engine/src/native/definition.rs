@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::Target;
+use pelorus_functions::assignment::Target;
 use pelorus_functions::{TimeZone, Value};
 use pelorus_sql::Mode;
-use pelorus_sql::literal::on_one_line;
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     Base, ColumnDefault, ColumnDefinition, Expression, KeyDefinition, KeyKind, KeyTarget, Shown,
     TableDefinition, TableStatement, show_create_table,
 };
+use pelorus_sql::literal::on_one_line;
 use pelorus_store::{StoredColumn, Table, TableId, TableSchema};
 use pelorus_types::{Collation, Column, Flags, WireType, collation};
 
@@ -348,7 +348,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(String, TableDefinition, Mode)> {
     let mut next = || fields.next().ok_or_else(|| damaged("is cut off"));
     let (database, name, words, sql) = (next()?, next()?, next()?, next()?);
     let mode = Mode::from_sql_mode(words);
-    let statement = pelorus_sql::table::parse(sql, mode).map_err(|error| {
+    let statement = pelorus_sql::ddl::parse(sql, mode).map_err(|error| {
         damaged(&format!("'{database}.{name}' cannot be read")).caused_by(error)
     })?;
     let TableStatement::Create(mut definition) = statement else {

@@ -1,7 +1,7 @@
 //! When a commit to native tables is acknowledged: as the session says, or as the tables do.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::table::TableDefinition;
+use pelorus_sql::ddl::TableDefinition;
 use pelorus_store::Durability;
 
 use super::definition::NativeDef;
@@ -38,7 +38,7 @@ impl Wanted {
                 tables.peek().is_some() && tables.all(|it| is_soon(&it.definition))
             }
         };
-        if soon { Durability::Soon } else { Durability::Synced }
+        if soon { Durability::Async } else { Durability::Synced }
     }
 }
 
@@ -67,6 +67,6 @@ mod tests {
     #[test]
     fn a_commit_to_no_table_is_not_asynchronous() {
         assert_eq!(Wanted::Tables.of([]), Durability::Synced);
-        assert_eq!(Wanted::of_variable("ASYNC").of([]), Durability::Soon);
+        assert_eq!(Wanted::of_variable("ASYNC").of([]), Durability::Async);
     }
 }

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt64Array};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::Target;
+use pelorus_functions::assignment::Target;
 use pelorus_functions::{Arg, Call, EvalContext, Value, array_of, value_at};
 use pelorus_sql::literal::Constant;
 use pelorus_sql::operator::function_of;
-use pelorus_sql::{Mode, literal, normalise};
+use pelorus_sql::{Mode, ast_analysis, literal};
 use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
@@ -267,7 +267,7 @@ fn date_types(function: &str, unit: Option<&str>) -> Option<&'static [WireType]>
 }
 
 fn uses_unix_timestamp(tree: &Expr) -> bool {
-    normalise::calls(tree).iter().any(|call| call.name == "UNIX_TIMESTAMP")
+    ast_analysis::calls(tree).iter().any(|call| call.name == "UNIX_TIMESTAMP")
 }
 
 impl Node {
@@ -435,7 +435,7 @@ impl Scope<'_> {
     }
 
     fn function(&self, function: &Function) -> Result<Node> {
-        let name = normalise::function_name(&function.name);
+        let name = ast_analysis::function_name(&function.name);
         if self.restricted && !PARTITION_FUNCTIONS.contains(&name.as_str()) {
             return Err(self.not_allowed());
         }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pelorus_error::Error;
-use pelorus_functions::assign::timestamp_from_utc;
+use pelorus_functions::assignment::timestamp_from_utc;
 use pelorus_functions::{TimeZone, Value};
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     Base, ColumnDefault, Expression, ForeignKey, KeyDefinition, KeyKind, KeyPart, KeyTarget,
     PartitionMethod, ReferenceAction,
 };
@@ -18,8 +18,8 @@ use pelorus_types::{Flags, WireType};
 use super::catalog::{Catalog, DatabaseOptions};
 use super::definition::{DefaultValue, ENGINE, NativeDef, key_name};
 use super::{statistics, types};
-use crate::grid::{Cell, Grid};
 use crate::info::add;
+use crate::result_table::{Cell, ResultTable};
 use crate::scalar::text_of;
 
 /// A question for rows of the information schema.
@@ -48,7 +48,7 @@ const TABLES: [&str; 9] = [
 
 impl Question<'_> {
     /// Adds the rows of a table of the information schema.
-    pub(crate) fn fill(&self, table: &str, grid: &mut Grid) {
+    pub(crate) fn fill(&self, table: &str, grid: &mut ResultTable) {
         if table == "SCHEMATA" {
             for (name, options) in self.catalog.databases() {
                 add(grid, |column| schema_cell(&name, &options, column));
@@ -84,7 +84,13 @@ impl Question<'_> {
             .all(|(_, value)| value.eq_ignore_ascii_case(name))
     }
 
-    fn table(&self, table: &str, def: &Arc<NativeDef>, snapshot: &Snapshot, grid: &mut Grid) {
+    fn table(
+        &self,
+        table: &str,
+        def: &Arc<NativeDef>,
+        snapshot: &Snapshot,
+        grid: &mut ResultTable,
+    ) {
         let hides = def.hides_row_id(self.shows_row_id);
         match table {
             "TABLES" => {
@@ -360,7 +366,7 @@ fn printed(expression: &Expression, def: &NativeDef) -> String {
 }
 
 /// Characters and bytes of a text or byte string.
-fn text_lengths(target: &pelorus_functions::assign::Target, base: Base) -> Option<(i64, i64)> {
+fn text_lengths(target: &pelorus_functions::assignment::Target, base: Base) -> Option<(i64, i64)> {
     let ty = &target.ty;
     let bytes = i64::from(ty.length);
     let width = i64::from(ty.collation.bytes_per_char().max(1));
@@ -444,7 +450,7 @@ pub(super) fn index_type(key: &KeyDefinition) -> &'static str {
     if key.kind == KeyKind::FullText { "FULLTEXT" } else { "BTREE" }
 }
 
-fn key_column_usage(def: &NativeDef, hides_row_id: bool, grid: &mut Grid) {
+fn key_column_usage(def: &NativeDef, hides_row_id: bool, grid: &mut ResultTable) {
     let common = |name: &str| -> Option<Cell> {
         Some(match name {
             "CONSTRAINT_CATALOG" | "TABLE_CATALOG" => "def".into(),
@@ -483,7 +489,7 @@ fn key_column_usage(def: &NativeDef, hides_row_id: bool, grid: &mut Grid) {
     }
 }
 
-fn table_constraints(def: &NativeDef, hides_row_id: bool, grid: &mut Grid) {
+fn table_constraints(def: &NativeDef, hides_row_id: bool, grid: &mut ResultTable) {
     let mut push = |constraint: &str, kind: &str, enforced: bool| {
         add(grid, |name| {
             Some(match name {
@@ -565,7 +571,7 @@ fn method(def: &NativeDef) -> Option<(String, String)> {
 }
 
 /// One row a partition; of a table without partitioning one without a name.
-fn partitions(def: &NativeDef, snapshot: &Snapshot, grid: &mut Grid) {
+fn partitions(def: &NativeDef, snapshot: &Snapshot, grid: &mut ResultTable) {
     let method = method(def);
     let whole = if method.is_none() { rows(def, snapshot) } else { None };
     let mut push =

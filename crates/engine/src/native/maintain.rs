@@ -6,7 +6,7 @@ use pelorus_sql::statement::Maintenance;
 use super::analyze;
 use super::ddl::Definer;
 use super::definition::NativeDef;
-use crate::grid::{Grid, nullable_text};
+use crate::result_table::{ResultTable, nullable_text};
 
 /// MySQL's words for histograms of several tables.
 const ONE_TABLE: &str = "Only one table can be specified while modifying histogram statistics.";
@@ -20,7 +20,7 @@ impl Definer {
     /// # Errors
     /// A name without database (1046), verbs that native tables do not have (1235), what MySQL
     /// refuses in `UPDATE HISTOGRAM`, and 1317 for what was stopped.
-    pub(crate) fn maintain(&self, maintenance: &Maintenance) -> Result<Grid> {
+    pub(crate) fn maintain(&self, maintenance: &Maintenance) -> Result<ResultTable> {
         let Maintenance { verb, tables, histogram, quick } = maintenance;
         if !matches!(verb.as_str(), "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR") {
             return Err(Error::unsupported(format_args!("{verb} TABLE of native tables")));
@@ -29,7 +29,7 @@ impl Definer {
             analyze::check(change)?;
         }
         let op = if histogram.is_some() { "histogram".into() } else { verb.to_ascii_lowercase() };
-        let mut grid = Grid::new(vec![
+        let mut grid = ResultTable::new(vec![
             nullable_text("Table", 128),
             nullable_text("Op", 10),
             nullable_text("Msg_type", 10),

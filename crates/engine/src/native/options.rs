@@ -5,7 +5,7 @@
 //! Here a word that is misspelt must not look like one that works.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     AlterAction, PartitionDefinition, Partitioning, TableOption, TableStatement,
 };
 

@@ -9,16 +9,16 @@
 //! Invariant: rows of equal primary keys have equal partition keys. The expressions use columns of
 //! the primary key only, and texts count by their weights under the column's collation.
 
+mod bound_evaluation;
 mod bounds;
+mod creation_checks;
 mod encode;
-mod fresh;
+pub(crate) mod explicit_selection;
 mod method;
-pub(crate) mod only;
 mod padding;
 mod place;
 mod prune;
 mod segment;
-mod settle;
 #[cfg(test)]
 mod tests;
 
@@ -30,16 +30,16 @@ use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use parking_lot::Mutex;
 use pelorus_chunk::Predicate;
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::Target;
+use pelorus_functions::assignment::Target;
 use pelorus_sql::Mode;
-use pelorus_sql::table::TableDefinition;
+use pelorus_sql::ddl::TableDefinition;
 use pelorus_types::ColumnType;
 
 use super::expression::RowExpression;
 use encode::Part;
 
+pub(crate) use bound_evaluation::settle;
 pub(crate) use segment::segment;
-pub(crate) use settle::settle;
 
 /// Most partitions by name or number.
 pub(crate) const PARTITIONS_MAX: usize = 8192;

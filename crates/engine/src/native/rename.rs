@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_sql::ddl::TableDefinition;
 use pelorus_sql::statement::TableName;
-use pelorus_sql::table::TableDefinition;
 
 use super::check;
 use super::ddl::{Definer, unknown_database};
 use super::definition::NativeDef;
-use super::refer::{Redefined, refers_to};
+use super::foreign_key_renames::{Redefined, refers_to};
 
 /// A table with the place that it has after the pairs so far.
 pub(super) struct Moved {

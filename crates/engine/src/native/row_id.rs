@@ -3,7 +3,7 @@
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::Mode;
-use pelorus_sql::table::{KeyKind, TableDefinition, TableStatement, parse};
+use pelorus_sql::ddl::{KeyKind, TableDefinition, TableStatement, parse};
 
 const NAME: &str = "my_row_id";
 /// As MySQL defines it.

@@ -2,15 +2,15 @@
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
+use pelorus_sql::ddl::{KeyKind, KeyTarget};
 use pelorus_sql::literal;
 use pelorus_sql::statement::{Show, ShowKind};
-use pelorus_sql::table::{KeyKind, KeyTarget};
 use pelorus_types::{Collation, Column, ColumnType};
 
 use super::catalog::{Catalog, DatabaseOptions};
 use super::definition::{ENGINE, NativeDef, key_name};
 use super::{info, statistics, types};
-use crate::grid::{Cell, Grid, int, nullable_text, text};
+use crate::result_table::{Cell, ResultTable, int, nullable_text, text};
 
 /// What a `SHOW` tells of a native database; `None` when it tells nothing that is ours to tell.
 ///
@@ -22,7 +22,7 @@ pub(crate) fn show(
     show: &Show,
     zone: TimeZone,
     shows_row_id: bool,
-) -> Result<Option<Grid>> {
+) -> Result<Option<ResultTable>> {
     let table = || {
         let name = show.table.as_ref().map(|table| table.name.as_str()).unwrap_or_default();
         catalog.require(database, name)
@@ -47,7 +47,11 @@ pub(crate) fn show(
 }
 
 /// `SHOW CREATE DATABASE`.
-pub(crate) fn create_database(name: &str, options: &DatabaseOptions, if_not_exists: bool) -> Grid {
+pub(crate) fn create_database(
+    name: &str,
+    options: &DatabaseOptions,
+    if_not_exists: bool,
+) -> ResultTable {
     let collation = options.collation;
     let is_default = Collation::default_of(collation.charset()) == Some(collation);
     // The default collation goes without saying, but for utf8mb4, where it was another once.
@@ -62,18 +66,18 @@ pub(crate) fn create_database(name: &str, options: &DatabaseOptions, if_not_exis
         literal::name(name),
         collation.charset()
     );
-    let mut grid = Grid::new(vec![text("Database", 64), text("Create Database", 1024)]);
+    let mut grid = ResultTable::new(vec![text("Database", 64), text("Create Database", 1024)]);
     grid.push(vec![name.into(), sql.into()]);
     grid
 }
 
-fn tables(catalog: &Catalog, database: &str, show: &Show) -> Grid {
+fn tables(catalog: &Catalog, database: &str, show: &Show) -> ResultTable {
     let pattern = show.like.as_ref().map(|like| format!(" ({like})")).unwrap_or_default();
     let mut columns = vec![text(&format!("Tables_in_{database}{pattern}"), 64)];
     if show.full {
         columns.push(text("Table_type", 11));
     }
-    let mut grid = Grid::new(columns);
+    let mut grid = ResultTable::new(columns);
     let mut names: Vec<String> =
         catalog.tables(database).iter().map(|def| def.name.clone()).collect();
     names.extend(catalog.broken_tables(database).into_iter().map(|(name, ..)| name));
@@ -93,9 +97,9 @@ fn number(name: &str) -> Column {
     Column::computed(name, ColumnType::bigint_unsigned())
 }
 
-fn table_status(catalog: &Catalog, database: &str) -> Grid {
+fn table_status(catalog: &Catalog, database: &str) -> ResultTable {
     let words = |name: &str| nullable_text(name, 2048);
-    let mut grid = Grid::new(vec![
+    let mut grid = ResultTable::new(vec![
         text("Name", 64),
         nullable_text("Engine", 64),
         number("Version"),
@@ -150,7 +154,7 @@ fn table_status(catalog: &Catalog, database: &str) -> Grid {
     grid
 }
 
-fn columns(def: &NativeDef, full: bool, zone: TimeZone, shows_row_id: bool) -> Grid {
+fn columns(def: &NativeDef, full: bool, zone: TimeZone, shows_row_id: bool) -> ResultTable {
     let mut head = vec![text("Field", 64), text("Type", 65_535)];
     if full {
         head.push(nullable_text("Collation", 64));
@@ -164,7 +168,7 @@ fn columns(def: &NativeDef, full: bool, zone: TimeZone, shows_row_id: bool) -> G
     if full {
         head.extend([text("Privileges", 154), text("Comment", 2048)]);
     }
-    let mut grid = Grid::new(head);
+    let mut grid = ResultTable::new(head);
     let hidden = usize::from(def.hides_row_id(shows_row_id));
     let columns = def.definition.columns.iter().zip(&def.columns).enumerate();
     for (at, (column, client)) in columns.skip(hidden) {
@@ -190,8 +194,8 @@ fn columns(def: &NativeDef, full: bool, zone: TimeZone, shows_row_id: bool) -> G
     grid
 }
 
-fn indexes(catalog: &Catalog, def: &NativeDef, shows_row_id: bool) -> Grid {
-    let mut grid = Grid::new(vec![
+fn indexes(catalog: &Catalog, def: &NativeDef, shows_row_id: bool) -> ResultTable {
+    let mut grid = ResultTable::new(vec![
         text("Table", 64),
         int("Non_unique"),
         text("Key_name", 64),
@@ -240,8 +244,8 @@ fn indexes(catalog: &Catalog, def: &NativeDef, shows_row_id: bool) -> Grid {
     grid
 }
 
-fn create_table(def: &NativeDef, zone: TimeZone, shows_row_id: bool) -> Grid {
-    let mut grid = Grid::new(vec![text("Table", 64), text("Create Table", 65_535)]);
+fn create_table(def: &NativeDef, zone: TimeZone, shows_row_id: bool) -> ResultTable {
+    let mut grid = ResultTable::new(vec![text("Table", 64), text("Create Table", 65_535)]);
     grid.push(vec![
         def.name.as_str().into(),
         def.create_text(zone, def.hides_row_id(shows_row_id)).into(),

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, StringArray};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
-use pelorus_functions::assign::Target;
-use pelorus_sql::table::{Base, ColumnDefinition, TypeName};
+use pelorus_functions::assignment::Target;
+use pelorus_sql::ddl::{Base, ColumnDefinition, TypeName};
 use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
 
-use super::weigher;
+use super::collation_keys;
 
 pub(crate) use default::{
     constant_under, default_value, definition_policy, invalid_default, typed_text,
@@ -167,7 +167,7 @@ pub(crate) fn check_own(column: &ColumnDefinition) -> Result<()> {
 pub(crate) fn implicit(target: &Target) -> Result<Value> {
     match target.ty.wire {
         WireType::Geometry | WireType::Vector => Ok(Value::Bytes(Vec::new())),
-        _ => pelorus_functions::assign::default_value(target),
+        _ => pelorus_functions::assignment::default_value(target),
     }
 }
 
@@ -409,7 +409,7 @@ pub(crate) fn member_twice(
     let texts: Vec<String> = data_type.values.iter().map(trimmed).collect();
     let array: ArrayRef = Arc::new(StringArray::from(texts.clone()));
     // Where the rules are not known, bytes tell them apart.
-    let weights = weigher::weights(&array, collation).ok();
+    let weights = collation_keys::weights(&array, collation).ok();
     let mut known = HashSet::new();
     for (at, text) in texts.iter().enumerate() {
         let key = match &weights {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::Target;
+use pelorus_functions::assignment::Target;
 use pelorus_functions::{Members, TimeZone};
 use pelorus_query::{AsOf, NativeDatabase, NativeTable, PartitionPruner, TablePart};
 use pelorus_store::{Snapshot, TableSnapshot};
@@ -12,7 +12,7 @@ use pelorus_types::Column;
 
 use super::catalog::Catalog;
 use super::definition::{NativeDef, key_name};
-use super::partition::only::NamedPartitions;
+use super::partition::explicit_selection::NamedPartitions;
 use super::transaction::NativeReads;
 use crate::mirror::{filter, is_hidden};
 

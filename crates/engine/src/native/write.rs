@@ -25,35 +25,35 @@
 //! | `warnings` | warnings by row |
 
 mod assign;
+mod assignment_fast_path;
 pub(crate) mod auto;
 pub(crate) mod change;
 pub(crate) mod commit;
 mod default;
 mod delete;
-mod direct;
-mod fill;
 mod insert;
 pub(crate) mod load;
-pub(crate) mod locked;
 pub(crate) mod lookup;
 mod on_duplicate;
+mod partition_check;
 mod query;
-mod safe;
+mod safe_updates;
 pub(crate) mod select;
-mod sift;
-mod stored;
+pub(crate) mod select_for_update;
+mod storage_form;
 #[cfg(test)]
 pub(crate) mod tests;
 mod update;
 mod update_joined;
+mod values_fast_path;
 pub(crate) mod warnings;
 
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::Policy;
+use pelorus_functions::assignment::Policy;
 use pelorus_query::QueryContext;
-use pelorus_sql::change::Change as Parsed;
+use pelorus_sql::dml::Change as Parsed;
 use pelorus_sql::statement::TableName;
 
 use super::catalog::Catalog;

@@ -6,7 +6,7 @@ use pelorus_error::{Error, Result};
 use pelorus_link::Secret;
 use serde::{Deserialize, Serialize};
 
-use crate::seal::Seal;
+use crate::secret_store::Seal;
 use crate::servers::{Password, Server};
 
 /// The format that is written.

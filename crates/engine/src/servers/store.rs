@@ -8,7 +8,7 @@ use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 
 use crate::config::LinkSpec;
-use crate::seal::Seal;
+use crate::secret_store::Seal;
 use crate::servers::{Server, format};
 
 /// All definitions, by name in lower case: MySQL tells server names apart without case.

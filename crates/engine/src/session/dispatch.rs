@@ -7,8 +7,8 @@ use pelorus_sql::Statement;
 use pelorus_sql::statement::{Explain, ExplainTarget, Kill};
 
 use super::Session;
-use super::place::unknown_database;
-use super::view::View;
+use super::statement_snapshot::View;
+use super::table_routing::unknown_database;
 use crate::api::{Done, Outcome, RowFormat};
 use crate::info::InfoTables;
 use crate::scalar::text_of;

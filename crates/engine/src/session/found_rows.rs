@@ -10,7 +10,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::QueryFacts;
 use pelorus_sql::{Mode, Statement, Token, TokenKind};
 
-use super::view::View;
+use super::statement_snapshot::View;
 use super::{Session, stream};
 use crate::api::{Outcome, RowFormat};
 
@@ -80,7 +80,7 @@ impl Session {
     /// # Errors
     /// A server that went away.
     pub(super) async fn learn_found_rows(&mut self, statement: &Statement) -> Result<()> {
-        if super::run::reads_diagnostics(statement) {
+        if super::statement_lifecycle::reads_diagnostics(statement) {
             return Ok(());
         }
         let Some(name) = self.transaction.found_rows_on.clone() else { return Ok(()) };

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::EvalContext;
 use pelorus_sql::Mode;
+use pelorus_sql::ddl::{KeyKind, TableDefinition, TableStatement};
 use pelorus_sql::statement::TableName;
-use pelorus_sql::table::{KeyKind, TableDefinition, TableStatement};
 
 use super::Session;
-use super::place::unknown_database;
-use super::view::View;
+use super::statement_snapshot::View;
+use super::table_routing::unknown_database;
 use crate::api::Outcome;
 use crate::diagnostics::Diagnostics;
 use crate::info::InfoTables;
@@ -39,7 +39,7 @@ impl Session {
         let place = (found.local.as_str(), found.remote.as_str());
         let (text, collations) =
             pelorus_mirror::written_definition(&found.link, place, &like.name).await?;
-        let TableStatement::Create(source) = pelorus_sql::table::parse(&text, Mode::default())?
+        let TableStatement::Create(source) = pelorus_sql::ddl::parse(&text, Mode::default())?
         else {
             return Err(Error::internal("a definition that is no CREATE TABLE"));
         };

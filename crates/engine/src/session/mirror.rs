@@ -20,14 +20,14 @@ use pelorus_types::WireType;
 
 use super::Session;
 use super::dispatch::done;
-use super::place::unknown_database;
-use super::view::View;
+use super::statement_snapshot::View;
+use super::table_routing::unknown_database;
 use crate::api::Outcome;
-use crate::grid::{Cell, Grid, nullable_text, nullable_uint, text, uint};
 use crate::links::LinkedDatabase;
 use crate::mirror::copies::check_wanted;
 use crate::mirror::{hidden_database, mirror_database};
 use crate::native::blocking;
+use crate::result_table::{Cell, ResultTable, nullable_text, nullable_uint, text, uint};
 
 pub(crate) use zones::Zones;
 
@@ -173,7 +173,7 @@ impl Session {
                     check_wanted(&there.definition(layout.map(str::to_owned), filter.clone()))?;
                     let name = mirror_name(&found, &there.table.name);
                     if !filter.is_empty() && !there.keys.is_empty() {
-                        return Err(pelorus_mirror::cascade::in_part(&name));
+                        return Err(pelorus_mirror::apply::foreign_key_actions::in_part(&name));
                     }
                     parents.extend(there.parents(&found.remote).into_iter().map(|parent| {
                         let (database, table) = parent;
@@ -463,8 +463,8 @@ fn mirror_name(found: &LinkedDatabase, table: &str) -> MirrorName {
 }
 
 /// `SHOW MIRRORS`.
-pub(crate) fn mirrors(view: &View, database: Option<&str>) -> Grid {
-    let mut grid = Grid::new(vec![
+pub(crate) fn mirrors(view: &View, database: Option<&str>) -> ResultTable {
+    let mut grid = ResultTable::new(vec![
         text("Table", 64),
         text("Database", 64),
         text("Server", 64),

@@ -14,8 +14,8 @@ use pelorus_sql::{Mode, Statement};
 use pelorus_types::Column;
 
 use super::Session;
-use super::run::classified;
-use super::view::{View, user_variable};
+use super::statement_lifecycle::classified;
+use super::statement_snapshot::{View, user_variable};
 use crate::api::{Done, Outcome, Parameter, Prepared, RowFormat};
 use crate::handle::Stop;
 use crate::scalar::{sql_of, sql_of_parameter, text_of};

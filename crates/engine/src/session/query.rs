@@ -11,11 +11,11 @@ use pelorus_sql::statement::{QueryFacts, TableName};
 use pelorus_types::{Collation, collation};
 
 use super::mirror::Mirrored;
-use super::run::read_only_transaction;
-use super::view::{SessionCatalog, View};
+use super::statement_lifecycle::read_only_transaction;
+use super::statement_snapshot::{SessionCatalog, View};
 use super::{Session, stream};
 use crate::api::{Outcome, ResultSet, RowFormat};
-use crate::native::write::locked::has_for_update;
+use crate::native::write::select_for_update::has_for_update;
 use crate::scalar::{Typed, value_at};
 use crate::variables::{VarValue, check};
 

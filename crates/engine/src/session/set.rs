@@ -9,8 +9,8 @@ use pelorus_sql::{TokenKind, literal};
 use pelorus_types::{Collation, ColumnType, collation};
 
 use super::Session;
-use super::pinned::variable_name;
-use super::view::{UserVariable, View, user_variable};
+use super::primary_connection::variable_name;
+use super::statement_snapshot::{UserVariable, View, user_variable};
 use crate::api::{Done, Outcome};
 use crate::info::InfoTables;
 use crate::scalar::{Typed, for_variable, text_of};

@@ -14,14 +14,14 @@ use pelorus_sql::statement::{Describe, Show, ShowKind};
 use pelorus_sql::{Mode, literal};
 
 use super::dispatch::done;
-use super::place::unknown_database;
-use super::view::View;
+use super::statement_snapshot::View;
+use super::table_routing::unknown_database;
 use super::{Session, stream};
 use crate::api::{Outcome, RowFormat};
 use crate::diagnostics::Diagnostics;
-use crate::grid::Grid;
 use crate::info::InfoTables;
 use crate::links::LinkedDatabase;
+use crate::result_table::ResultTable;
 
 /// Where the database of a `SHOW` is.
 enum Home {
@@ -108,7 +108,7 @@ impl Session {
     async fn finish_show(
         &self,
         view: &Arc<View>,
-        mut grid: Grid,
+        mut grid: ResultTable,
         pattern_column: usize,
         show: &Show,
         format: RowFormat,

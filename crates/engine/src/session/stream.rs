@@ -16,9 +16,9 @@ use pelorus_query::{Block, BlockStream};
 
 use crate::api::{ResultSet, RowStream, Rows};
 use crate::diagnostics::Diagnostics;
-use crate::grid::Grid;
 use crate::handle::Stop;
-use crate::process::Process;
+use crate::processlist::Process;
+use crate::result_table::ResultTable;
 
 /// Shows the session as busy until it is dropped.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ pub(super) fn relayed(rows: RelayedRows, diagnostics: Diagnostics) -> ResultSet 
 }
 
 /// The rows of a small result.
-pub(crate) fn grid(grid: &Grid) -> Result<ResultSet> {
+pub(crate) fn grid(grid: &ResultTable) -> Result<ResultSet> {
     let batch = grid.batch()?;
     let items = [Ok(Rows::Batch(batch)), Ok(Rows::End { warnings: 0 })];
     Ok(ResultSet { columns: grid.columns.clone(), rows: Box::pin(futures::stream::iter(items)) })
@@ -311,7 +311,7 @@ mod tests {
     #[tokio::test]
     async fn a_killed_result_ends_with_error_1317() {
         let handle = Handle::new(1);
-        let activity = crate::process::Activity::default();
+        let activity = crate::processlist::Activity::default();
         let process = Arc::new(Process::new(handle.clone(), activity));
         let limits = Limits { stop: Stop::of(handle.clone()), time: None, is_own: false };
         let set = ResultSet {

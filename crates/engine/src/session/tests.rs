@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use pelorus_env::Env;
 use pelorus_types::Column;
 
-use super::view::user_variable;
+use super::statement_snapshot::user_variable;
 use super::*;
 use crate::config::{EngineConfig, RootPassword, SecretSources, Settings};
 
@@ -136,7 +136,7 @@ async fn errors_of_texts_that_cannot_be_read_take_the_place_of_earlier_ones() {
 fn statements_with_passwords_are_not_shown() {
     let secret = |sql: &str| {
         let mode = Mode::default();
-        run::has_secret(&pelorus_sql::classify(sql, mode).unwrap(), mode)
+        statement_lifecycle::has_secret(&pelorus_sql::classify(sql, mode).unwrap(), mode)
     };
     for sql in [
         "CREATE USER a IDENTIFIED BY 'b'",
@@ -288,7 +288,7 @@ async fn a_kill_ends_statements_that_change_rows() {
         for sql in
             ["UPDATE t SET a = a + 1", "DELETE FROM t", "INSERT INTO t SELECT id + 9, a FROM t"]
         {
-            let change = pelorus_sql::change::parse(sql, root.mode).unwrap();
+            let change = pelorus_sql::dml::parse(sql, root.mode).unwrap();
             root.stop = Stop::of(root.handle());
             let view = root.view();
             let mut plan = root.native_statement(&view).plan(&change).await.unwrap();
@@ -331,7 +331,7 @@ async fn a_kill_ends_an_alter_table_that_writes_rows() {
     run(&mut root, "INSERT INTO t VALUES (1, 1), (2, 2)").await;
     let before = rows(&mut root, "SHOW CREATE TABLE t").await;
     let sql = "ALTER TABLE t MODIFY a VARCHAR(20)";
-    let alter = pelorus_sql::table::parse(sql, root.mode).unwrap();
+    let alter = pelorus_sql::ddl::parse(sql, root.mode).unwrap();
     root.stop = Stop::of(root.handle());
     let definer = root.definer(&root.view());
     root.handle().kill_query();

@@ -13,7 +13,7 @@ use pelorus_link::Link;
 use pelorus_sql::{Mode, Token, literal};
 
 use super::Session;
-use super::view::View;
+use super::statement_snapshot::View;
 use crate::scalar::{text_of, value_at};
 
 /// The locking functions.

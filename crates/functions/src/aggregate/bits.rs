@@ -9,7 +9,7 @@ use pelorus_error::{Error, Result};
 use super::{Accumulator, AggregateCall, Take, each};
 use crate::context::EvalContext;
 use crate::input::{Input, Slot};
-use crate::shape::bigint_type;
+use crate::types::result_type::bigint_type;
 use crate::value::Arg;
 
 #[derive(Clone, Debug)]

@@ -10,12 +10,12 @@ use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, WireType, collation};
 
 use super::{Accumulator, AggregateCall, Take, each};
-use crate::collate::charset;
+use crate::collation::charset;
 use crate::context::EvalContext;
 use crate::input::{Input, Slot};
 use crate::output::Output;
-use crate::shape;
-use crate::string::{Str, agreed, value_of};
+use crate::scalar::string::{Str, agreed, value_of};
+use crate::types::result_type;
 use crate::value::{Arg, Value};
 
 /// Most characters of a result that is a VARCHAR.
@@ -68,7 +68,7 @@ struct Rows {
 pub(super) fn parts<'a>(name: &str, args: &'a [Arg]) -> Result<(&'a [Arg], &'a Arg, &'a Arg)> {
     match args {
         [values @ .., order, separator] if !values.is_empty() => Ok((values, order, separator)),
-        _ => Err(crate::errors::parameter_count(name)),
+        _ => Err(crate::registry::errors::parameter_count(name)),
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     // MySQL multiplies the bytes of a character in twice more where it makes a TEXT.
     let is_long = chars > VARCHAR_CHARS_MAX;
     let length = chars.saturating_mul(if is_long { width.pow(3) } else { width });
-    let mut ty = shape::string_type(length, mixed.collation);
+    let mut ty = result_type::string_type(length, mixed.collation);
     ty.length = length;
     ty.wire = if is_long { WireType::LongBlob } else { WireType::VarString };
     let storage = ty.arrow();

@@ -11,7 +11,7 @@ use pelorus_env::Account;
 use pelorus_error::{Error, Result};
 
 use super::{Accumulator, AggregateCall, Take, each};
-use crate::collate::weight::Rules;
+use crate::collation::sort_weights::Rules;
 use crate::context::EvalContext;
 use crate::decimal::Decimal;
 use crate::input::{Input, Slot};

@@ -13,7 +13,7 @@ use pelorus_types::{ColumnType, Flags, WireType};
 
 use self::number::NumberExtreme;
 use super::{Accumulator, AggregateCall, Take, each};
-use crate::collate::weight::Rules;
+use crate::collation::sort_weights::Rules;
 use crate::context::EvalContext;
 use crate::input::{Input, Slot};
 use crate::output::{Output, storage};
@@ -37,9 +37,11 @@ pub(super) fn resolve(name: &str, arg: &Arg, ctx: &Arc<EvalContext>) -> Result<A
         return Err(Error::unsupported("MIN and MAX of JSON values"));
     }
     let mut ty = result_type(&arg.ty, which);
-    if crate::shape::blob_rank(ty.wire) > 0 && arg.origin == crate::value::Origin::Column {
+    if crate::types::result_type::blob_rank(ty.wire) > 0
+        && arg.origin == crate::value::Origin::Column
+    {
         // Long texts are reported with their bytes taken for characters.
-        let width = crate::collate::charset::width(ty.collation);
+        let width = crate::collation::charset::width(ty.collation);
         ty.length = ty.length.saturating_mul(width);
     }
     let storage = storage(&ty, arg.scale);
@@ -72,7 +74,7 @@ fn result_type(arg: &ColumnType, which: Which) -> ColumnType {
     let mut ty = *arg;
     ty.flags = Flags(arg.flags.0 & kept.0);
     if ty.is_string() {
-        ty.decimals = crate::shape::NOT_FIXED;
+        ty.decimals = crate::types::result_type::NOT_FIXED;
         if ty.collation.is_binary_order() {
             ty.flags = ty.flags.with(Flags::BINARY);
         }
@@ -105,7 +107,7 @@ impl Extreme {
             | (Value::Time(a), Value::Time(b)) => a.cmp(b),
             (Value::UInt(a), Value::UInt(b)) => a.cmp(b),
             (Value::Decimal(a), Value::Decimal(b)) => a.compare(*b),
-            (Value::Double(a), Value::Double(b)) => crate::compare::total(*a, *b),
+            (Value::Double(a), Value::Double(b)) => crate::scalar::compare::total(*a, *b),
             (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
             (Value::Text(a), Value::Text(b)) => {
                 self.rules.compare(a, b, &mut Default::default())?

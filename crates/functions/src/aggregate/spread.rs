@@ -9,8 +9,8 @@ use pelorus_types::ColumnType;
 
 use super::{Accumulator, AggregateCall, Take, each};
 use crate::context::EvalContext;
-use crate::errors::out_of_range;
 use crate::input::{Input, Slot};
+use crate::registry::errors::out_of_range;
 use crate::value::Arg;
 
 /// Count, mean, and sum of squared distances from the mean.

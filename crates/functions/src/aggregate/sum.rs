@@ -12,11 +12,12 @@ use pelorus_types::ColumnType;
 use super::{Accumulator, AggregateCall, Take, each};
 use crate::context::EvalContext;
 use crate::decimal::{Decimal, quotient_scale};
-use crate::errors::out_of_range;
-use crate::formula::{Formula, Narrow};
 use crate::input::{Input, Slot};
+use crate::kernels::fused_arithmetic::{Formula, Narrow};
 use crate::output::{Output, storage};
-use crate::shape::{self, NOT_FIXED, Numeric};
+use crate::registry::errors::out_of_range;
+use crate::types::result_type;
+use crate::types::result_type::{NOT_FIXED, Numeric};
 use crate::value::{Arg, Value};
 
 /// Digits that a sum has more than its argument.
@@ -31,7 +32,7 @@ pub(super) fn sum(
     ctx: &Arc<EvalContext>,
 ) -> AggregateCall {
     let merging = name == "SUM_MERGE";
-    let kind = shape::numeric(arg);
+    let kind = result_type::numeric(arg);
     let (ty, scale) =
         if merging { (arg.ty.nullable(), arg.scale) } else { (sum_type(arg, kind), arg.scale) };
     let args = std::slice::from_ref(arg);
@@ -71,13 +72,13 @@ pub(super) fn average(
 ) -> AggregateCall {
     let arg = &args[0];
     let merging = name == "AVG_MERGE";
-    let kind = shape::numeric(arg);
+    let kind = result_type::numeric(arg);
     let increment = ctx.div_precision_increment;
     if kind == Numeric::Real {
-        let scale = shape::decimals(&arg.ty);
+        let scale = result_type::decimals(&arg.ty);
         let scale = if scale >= NOT_FIXED { NOT_FIXED } else { scale.saturating_add(increment) };
         let scale = scale.min(NOT_FIXED);
-        let ty = shape::double_type(shape::float_length(scale), scale);
+        let ty = result_type::double_type(result_type::float_length(scale), scale);
         let slot = Slot::of(arg);
         let ctx = Arc::clone(ctx);
         let text = format!("avg({})", arg.text);
@@ -94,11 +95,11 @@ pub(super) fn average(
         );
     }
     let added = if merging { SUM_DIGITS } else { 0 };
-    let precision = u32::from(shape::precision(arg)).saturating_sub(added).max(1);
+    let precision = u32::from(result_type::precision(arg)).saturating_sub(added).max(1);
     let increment32 = u32::from(increment);
-    let ty = shape::decimal_type(
+    let ty = result_type::decimal_type(
         precision + increment32,
-        u32::from(shape::decimals(&arg.ty)) + increment32,
+        u32::from(result_type::decimals(&arg.ty)) + increment32,
         false,
     );
     let scale = quotient_scale(arg.scale, 0, increment).max(ty.decimals);
@@ -109,11 +110,11 @@ pub(super) fn average(
 
 fn sum_type(arg: &Arg, kind: Numeric) -> ColumnType {
     if kind == Numeric::Real {
-        let scale = if arg.is_null() { 0 } else { shape::decimals(&arg.ty).min(NOT_FIXED) };
-        return shape::double_type(shape::float_length(scale), scale);
+        let scale = if arg.is_null() { 0 } else { result_type::decimals(&arg.ty).min(NOT_FIXED) };
+        return result_type::double_type(result_type::float_length(scale), scale);
     }
-    let precision = u32::from(shape::precision(arg)) + SUM_DIGITS;
-    shape::decimal_type(precision, u32::from(shape::decimals(&arg.ty)), false)
+    let precision = u32::from(result_type::precision(arg)) + SUM_DIGITS;
+    result_type::decimal_type(precision, u32::from(result_type::decimals(&arg.ty)), false)
 }
 
 #[derive(Clone, Debug)]

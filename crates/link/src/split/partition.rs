@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pelorus_error::Result;
 
-use super::{KeyRange, Split, dive, join_cells};
+use super::{KeyRange, Split, index_dive, join_cells};
 use crate::link::Inner;
 use crate::table::{RemoteKey, RemoteTable};
 
@@ -26,7 +26,8 @@ pub(super) async fn split(
                 let mut connection = inner.lend_reader().await?;
                 let name = Some(partition.name.as_str());
                 let cells =
-                    dive::cells(&mut connection, table, key, name, partition.rows, pieces).await?;
+                    index_dive::cells(&mut connection, table, key, name, partition.rows, pieces)
+                        .await?;
                 let names = [partition.name.clone()];
                 ranges.extend(join_cells(&cells, pieces, key, table, &names));
                 cut += 1;

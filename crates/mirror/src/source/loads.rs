@@ -9,10 +9,10 @@ use pelorus_link::Link;
 use tokio::task::{self, JoinSet};
 
 use super::{RETRY_MAX, RETRY_MIN, Source};
-use crate::load;
-use crate::mirror::Mirror;
-use crate::mirrors::MirrorName;
-use crate::record::State;
+use crate::control::initial_snapshot;
+use crate::control::mirrors::MirrorName;
+use crate::model::mirror::Mirror;
+use crate::model::record::State;
 
 /// Tables of one server that are read at the same time.
 const LOADS: usize = 2;
@@ -38,7 +38,8 @@ impl Source {
                     let (source, link) = (Arc::clone(&self), link.clone());
                     let of_task = Arc::clone(&mirror);
                     let task = tasks.spawn(async move {
-                        let result = load::load(source, Arc::clone(&of_task), link, turn).await;
+                        let result =
+                            initial_snapshot::load(source, Arc::clone(&of_task), link, turn).await;
                         (of_task, turn, result)
                     });
                     running.insert(mirror.name.clone(), (task.id(), mirror));
@@ -78,7 +79,7 @@ impl Source {
                 *mirror.trouble.lock() = None;
                 return;
             }
-            Err(error) if load::is_overtaken(&error) || mirror.turn() != turn => return,
+            Err(error) if initial_snapshot::is_overtaken(&error) || mirror.turn() != turn => return,
             Err(error) => error,
         };
         let tried = tries.get(&mirror.name).map_or(0, |it| it.0) + 1;

@@ -22,12 +22,12 @@ use self::events::Transaction;
 use self::opening::{clock_skew, lacks, lost, was_reset, without};
 use self::xa::AllPrepared;
 use super::Source;
-use super::known::{END_WITHIN, Said, takes_back};
-use crate::batch::Batch;
-use crate::load::is_overtaken;
-use crate::mirror::{Mirror, overtaken};
-use crate::origin::Origin;
-use crate::record::State;
+use super::freshness::{END_WITHIN, Said, takes_back};
+use crate::apply::batch::Batch;
+use crate::apply::row_image_completion::RowImageCompletion;
+use crate::control::initial_snapshot::is_overtaken;
+use crate::model::mirror::{Mirror, overtaken};
+use crate::model::record::State;
 
 /// How often the server says that nothing happens.
 pub(super) const HEARTBEAT: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
     let Some(position) = source.position() else { return Ok(()) };
     let mut request = FollowRequest::new(position.clone(), source.server_id()?);
     request.heartbeat = HEARTBEAT;
-    let origin = Origin::new(facts.is_mariadb, source.wants_statements(facts));
+    let origin = RowImageCompletion::new(facts.is_mariadb, source.wants_statements(facts));
     request.statements = origin.asked;
     let skew = clock_skew(source, link).await?;
     source.folds_names.store(facts.folds_names, Ordering::Release);
@@ -134,7 +134,7 @@ struct Reader<'s> {
     /// The file of the binlog that is being read.
     file: String,
     /// Where the rows at hand come from.
-    origin: Origin,
+    origin: RowImageCompletion,
     /// Up to where transactions have been read.
     read: Position,
     transaction: Option<Transaction>,
@@ -176,7 +176,7 @@ impl<'s> Reader<'s> {
             follower,
             decoder: Decoder::new(),
             file: String::new(),
-            origin: Origin::default(),
+            origin: RowImageCompletion::default(),
             read: position,
             transaction: None,
             batch: Batch::default(),
@@ -427,7 +427,7 @@ impl<'s> Reader<'s> {
 
     /// Up to where transactions have been read, as it is kept.
     fn place(&self) -> (Vec<u8>, Option<Vec<u8>>) {
-        let key = crate::record::position_key(&self.source.link);
+        let key = crate::model::record::position_key(&self.source.link);
         (key, Some(self.read.to_string().into_bytes()))
     }
 }

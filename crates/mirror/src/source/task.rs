@@ -12,9 +12,10 @@ use pelorus_store::Commit;
 use tokio::task::JoinSet;
 
 use super::{RETRY_MAX, RETRY_MIN, Source, stream};
-use crate::mirror::Values;
-use crate::mirrorable;
-use crate::record::{self, SourceRecord, State};
+use crate::control::eligibility;
+use crate::model::mirror::Values;
+use crate::model::record;
+use crate::model::record::{SourceRecord, State};
 
 /// How long another server may have less than was read of the one before it.
 const DIVERGED: Duration = Duration::from_secs(20);
@@ -110,7 +111,7 @@ impl Source {
             return Err(error);
         }
         self.check_identity(&facts)?;
-        self.check_cascades(mirrorable::logs_cascades(&link).await?)?;
+        self.check_cascades(eligibility::logs_cascades(&link).await?)?;
         if self.position().is_none() {
             let position = link.binlog_position(&[]).await?;
             // It begins there at once, unless there is more to be looked at.

@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicUsize;
 use pelorus_env::{Fault, SimDisk, Tear};
 use pelorus_error::Code;
 use pelorus_link::Link;
+use pelorus_sql::ddl::TableStatement;
 use pelorus_sql::statement::MirrorFilter;
-use pelorus_sql::table::TableStatement;
 use pelorus_store::Commit;
 
 use super::*;
-use crate::batch::tests::World;
-use crate::copies::{Circumstances, Definition};
-use crate::mirrors::FindLink;
+use crate::apply::batch::tests::World;
+use crate::control::mirrors::FindLink;
+use crate::model::copies::{Circumstances, Definition};
 
 /// Copies by their names, all of them of one table.
 #[derive(Debug)]

@@ -312,7 +312,7 @@ async fn rows_are_kept_only_where_they_could_be_others() {
             2,
         ),
     ] {
-        let found = operators(&context(), sql).await.matches("KeptExec").count();
+        let found = operators(&context(), sql).await.matches("CteScanExec").count();
         assert_eq!(found, expected, "{sql}");
     }
 }
@@ -320,7 +320,7 @@ async fn rows_are_kept_only_where_they_could_be_others() {
 /// How often the rows of a query are kept that WITH defines and two references name.
 async fn kept(context: &QueryContext, query: &str) -> usize {
     let sql = format!("WITH d AS ({query}) SELECT count(*) FROM d a, d b");
-    operators(context, &sql).await.matches("KeptExec").count()
+    operators(context, &sql).await.matches("CteScanExec").count()
 }
 
 #[tokio::test]

@@ -367,7 +367,7 @@ impl Parser<'_> {
         let mut list = self.parenthesised(Self::expr)?;
         // `IN ((SELECT ...))` is `IN (SELECT ...)`.
         if let [only] = list.as_slice()
-            && matches!(crate::normalise::unnested(only), Expr::Subquery(_))
+            && matches!(crate::ast_analysis::unnested(only), Expr::Subquery(_))
         {
             let mut inner = list.pop();
             while let Some(Expr::Nested(next)) = inner {

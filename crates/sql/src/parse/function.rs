@@ -10,8 +10,8 @@ use sqlparser::ast::{
 use super::cursor::{Parser, Result};
 use super::expr::{BITS, CONCAT, PREDICATE};
 use super::words;
+use crate::ast_analysis::is_aggregate_name;
 use crate::lexer::TokenKind;
-use crate::normalise::is_aggregate_name;
 
 /// Aggregates that take `DISTINCT`, beside those with a reader of their own. `JSON_ARRAYAGG` does on
 /// a MariaDB.

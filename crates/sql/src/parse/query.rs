@@ -12,8 +12,8 @@ use sqlparser::tokenizer::{Location, Span, Token as AstToken, TokenWithSpan};
 
 use super::cursor::{Parser, Result};
 use super::words;
+use crate::column_names;
 use crate::lexer::TokenKind;
-use crate::names;
 
 /// How tightly set operations bind: `INTERSECT` before the others.
 const UNION: u8 = 1;
@@ -307,9 +307,9 @@ impl Parser<'_> {
         }
         let start = self.position();
         let expr = self.expr()?;
-        let source = names::source(self.sql, self.since(start));
+        let source = column_names::source(self.sql, self.since(start));
         if let Some(alias) = self.select_alias()? {
-            let name = names::of_alias(&alias.value);
+            let name = column_names::of_alias(&alias.value);
             return Ok((SelectItem::ExprWithAlias { expr, alias }, Some(name)));
         }
         let first_string = self
@@ -317,7 +317,7 @@ impl Parser<'_> {
             .iter()
             .find(|token| matches!(token.kind, TokenKind::Text | TokenKind::National));
         let first_string = first_string.map(|token| self.text(*token));
-        let name = names::of_expression(&expr, &source, first_string, self.mode);
+        let name = column_names::of_expression(&expr, &source, first_string, self.mode);
         Ok((SelectItem::UnnamedExpr(expr), Some(name)))
     }
 
@@ -354,11 +354,11 @@ impl Parser<'_> {
             TokenKind::Text => {
                 self.advance();
                 let name = crate::literal::text_of_token(self.text(token), self.mode);
-                self.quoted_ident(names::of_alias(&name)).map(Some)
+                self.quoted_ident(column_names::of_alias(&name)).map(Some)
             }
             TokenKind::Quoted => {
                 let name = self.ident()?.value;
-                self.quoted_ident(names::of_alias(&name)).map(Some)
+                self.quoted_ident(column_names::of_alias(&name)).map(Some)
             }
             TokenKind::Word if explicit || !words::is_reserved_for_alias(self.text(token)) => {
                 self.ident().map(Some)

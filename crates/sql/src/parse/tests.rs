@@ -312,7 +312,7 @@ fn the_deepest_trees_need_little_stack() {
             let tree = parse_expression(&text, Mode::default()).unwrap();
             assert!(text.len() > 10 * open.len(), "{open} nests {} deep", text.len());
             assert_eq!(parse_expression(&tree.to_string(), Mode::default()).unwrap(), tree.clone());
-            let _ = crate::normalise::expression_dependence(&tree, Mode::default());
+            let _ = crate::ast_analysis::expression_dependence(&tree, Mode::default());
         }
     };
     std::thread::Builder::new().stack_size(1024 * 1024).spawn(work).unwrap().join().unwrap();

@@ -2,9 +2,9 @@
 
 use super::{Statement, TableName};
 use crate::Mode;
+use crate::ddl::TableDefinition;
 use crate::literal::name;
 use crate::parse::cursor::{Parser, Result};
-use crate::table::TableDefinition;
 
 /// What a statement about mirrors names.
 #[derive(Clone, Debug, PartialEq, Eq)]

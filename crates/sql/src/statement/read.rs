@@ -8,7 +8,7 @@ use super::{
     Kill, Maintenance, Prepare, PrepareSource, QueryFacts, Statement, TableName, Write, WriteKind,
 };
 use crate::Mode;
-use crate::change::{self, Change, InsertSource};
+use crate::dml::{self, Change, InsertSource};
 use crate::lexer::{Token, TokenKind};
 use crate::parse::cursor::{Parser, Result};
 
@@ -34,7 +34,7 @@ fn long_insert(sql: &str, mode: Mode) -> Option<Statement> {
     if !first.is_word(sql, "INSERT") && !first.is_word(sql, "REPLACE") {
         return None;
     }
-    let Change::Insert(insert) = change::parse(sql, mode).ok()? else { return None };
+    let Change::Insert(insert) = dml::parse(sql, mode).ok()? else { return None };
     let InsertSource::Values(_) = insert.source else { return None };
     Some(Statement::Write(Write {
         kind: if insert.replace { WriteKind::Replace } else { WriteKind::Insert },

@@ -11,7 +11,7 @@ use arrow::datatypes::DataType;
 use pelorus_chunk::{Op, Predicate, Scalar};
 
 use super::{KeyEncoder, Part};
-use crate::function::Function;
+use crate::catalog::key_function::Function;
 
 /// Most ranges: each is asked for by itself.
 const RANGES_MAX: usize = 64;
@@ -201,9 +201,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::function::KeyFunction;
+    use crate::catalog::key_function::KeyFunction;
+    use crate::catalog::schema::{History, StoredColumn, TableSchema};
     use crate::key::ByteWeigher;
-    use crate::schema::{History, StoredColumn, TableSchema};
 
     /// Texts `a` and `b` and a number `n`, which are the key in an order.
     fn encoder(key: &[usize], segment: Vec<KeyFunction>) -> KeyEncoder {

@@ -9,9 +9,10 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_index::{KeyIndex, RowRef};
 
 use super::split;
-use crate::part::Part;
-use crate::rows::{self, Place};
-use crate::schema::Version;
+use crate::catalog::schema::Version;
+use crate::partition::part::Part;
+use crate::partition::rows;
+use crate::partition::rows::Place;
 
 /// Most parts of a partition at one time. The last slot is never used, so that no reference is
 /// [`super::GONE`].

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::Partition;
 use super::lookup::{Lookup, Slot};
-use crate::part::Part;
-use crate::schema::Version;
+use crate::catalog::schema::Version;
+use crate::partition::part::Part;
 
 impl Partition {
     /// Some rows of a part, given by the hashes of their keys, that the index does not know as they

@@ -9,11 +9,12 @@ use pelorus_index::{KeyIndex, RowRef};
 
 use super::Partition;
 use super::lookup::Lookup;
-use crate::delta::Delta;
+use crate::catalog::schema::Version;
 use crate::key::Keys;
-use crate::part::Part;
-use crate::rows::{self, Place};
-use crate::schema::Version;
+use crate::partition::delta::Delta;
+use crate::partition::part::Part;
+use crate::partition::rows;
+use crate::partition::rows::Place;
 
 /// A delta with so many bytes takes no more rows, so that its columns can be joined.
 const DELTA_BYTES_MAX: usize = 256 << 20;

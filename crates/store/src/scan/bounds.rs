@@ -14,9 +14,9 @@ use pelorus_error::Result;
 use pelorus_types::ColumnType;
 
 use super::ScanUnit;
-use crate::chunk::Chunk;
+use crate::catalog::schema_version::{Layout, Source};
 use crate::key::{KeyRanges, Keys};
-use crate::layout::{Layout, Source};
+use crate::partition::chunk::Chunk;
 
 /// What conditions leave of chunks.
 #[derive(Debug)]

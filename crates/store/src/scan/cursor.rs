@@ -12,13 +12,13 @@ use pelorus_chunk::{Selection, VECTOR_ROWS, coded, units};
 use pelorus_error::{Error, Result};
 
 use super::{ScanUnit, keeps};
-use crate::chunk::Chunk;
-use crate::deletes::Mask;
-use crate::delta::{Block, Rows};
-use crate::layout::{Source, filler};
-use crate::matches::matches;
-use crate::part::Body;
-use crate::sample::Sample;
+use crate::catalog::schema_version::{Source, filler};
+use crate::partition::chunk::Chunk;
+use crate::partition::delete_marks::Mask;
+use crate::partition::delta::{Block, Rows};
+use crate::partition::part::Body;
+use crate::scan::delta_predicate::matches;
+use crate::scan::sample::Sample;
 
 /// Bytes of a batch, about; wide rows make batches of fewer rows.
 const BATCH_BYTES: usize = 2 << 20;

@@ -4,8 +4,8 @@ use pelorus_chunk::Scalar;
 use pelorus_error::Result;
 
 use super::{Bucket, COMMON_MAX, ColumnStatistics, Histogram, TableStatistics};
-use crate::bytes::{Reader, Writer};
-use crate::schema::{COLUMNS_MAX, read_type, write_type};
+use crate::catalog::schema::{COLUMNS_MAX, read_type, write_type};
+use crate::format::bytes::{Reader, Writer};
 
 /// The first byte.
 const FORMAT: u8 = 1;

@@ -5,8 +5,8 @@ use pelorus_index::hash_key;
 use pelorus_types::Collation;
 
 use super::*;
-use crate::Weigher;
-use crate::datafile::kind;
+use crate::SortKeyEncoder;
+use crate::format::data_file::kind;
 use crate::snapshot::TableSnapshot;
 
 fn ints(values: impl Iterator<Item = i64>) -> ArrayRef {
@@ -121,7 +121,7 @@ fn two_live_rows_of_one_key_are_found() {
 #[derive(Debug)]
 struct Folding;
 
-impl Weigher for Folding {
+impl SortKeyEncoder for Folding {
     fn weigh(&self, _: Collation, text: &str, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(text.to_uppercase().as_bytes());
         Ok(())

@@ -12,7 +12,7 @@ use pelorus_index::hash_key;
 
 use super::{PROBLEMS_MAX, Seen, Verifier, place_of};
 use crate::key::Keys;
-use crate::part::Part;
+use crate::partition::part::Part;
 
 impl Verifier<'_> {
     /// Checks the keys of all rows.

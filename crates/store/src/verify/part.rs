@@ -7,9 +7,9 @@ use pelorus_error::Result;
 use pelorus_index::hash_key;
 
 use super::{Seen, Verifier};
-use crate::chunk::Chunk;
-use crate::delta::{Block, Delta};
-use crate::part::{Body, Part};
+use crate::partition::chunk::Chunk;
+use crate::partition::delta::{Block, Delta};
+use crate::partition::part::{Body, Part};
 
 impl Verifier<'_> {
     /// Checks a part by itself.

@@ -54,7 +54,7 @@ impl World {
         snapshot: Option<u64>,
         soon: bool,
     ) -> Result<Commit> {
-        let durability = if soon { Durability::Soon } else { Durability::Synced };
+        let durability = if soon { Durability::Async } else { Durability::Synced };
         let mut commit = Commit { snapshot, durability, ..Commit::default() };
         for change in changes {
             match change {

@@ -21,7 +21,7 @@ impl Drop for Stop<'_> {
 }
 
 fn soon(database: &Database, writes: Vec<Write>) {
-    let commit = Commit { writes, durability: Durability::Soon, ..Commit::default() };
+    let commit = Commit { writes, durability: Durability::Async, ..Commit::default() };
     database.commit(&commit).unwrap();
 }
 

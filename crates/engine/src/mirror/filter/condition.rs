@@ -8,11 +8,11 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, BooleanArray};
 use arrow::datatypes::Int64Type;
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::Target;
+use pelorus_functions::assignment::Target;
 use pelorus_functions::{EvalContext, SqlMode};
+use pelorus_sql::ddl::TableDefinition;
 use pelorus_sql::literal::{Constant, constant};
-use pelorus_sql::table::TableDefinition;
-use pelorus_sql::{Mode, normalise};
+use pelorus_sql::{Mode, ast_analysis};
 use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
@@ -91,7 +91,7 @@ impl RowFilter {
         let (table, mode) = (&definition.name.name, Mode::default());
         let expression =
             RowExpression::of_condition(&tree, table, (targets, mode), Arc::new(context()))?;
-        let plain: Vec<String> = normalise::conjuncts(&tree)
+        let plain: Vec<String> = ast_analysis::conjuncts(&tree)
             .into_iter()
             .filter(|part| grammar.is_plain(part))
             .map(|part| format!("({part})"))
@@ -220,7 +220,7 @@ impl Grammar<'_> {
                 self.value(expr)
             }
             Expr::Function(function) => {
-                let name = normalise::function_name(&function.name);
+                let name = ast_analysis::function_name(&function.name);
                 let args = arguments(function).filter(|_| FUNCTIONS.contains(&name.as_str()));
                 let Some(args) = args else { return Err(refused(tree)) };
                 if names_of(tree).is_empty() {
@@ -262,7 +262,7 @@ impl Grammar<'_> {
 
     /// The type of a column.
     fn column(&self, tree: &Expr) -> Option<&ColumnType> {
-        let Expr::Identifier(name) = normalise::unnested(tree) else { return None };
+        let Expr::Identifier(name) = ast_analysis::unnested(tree) else { return None };
         let target = self.targets.iter().find(|it| it.name.eq_ignore_ascii_case(&name.value));
         target.map(|it| &it.ty)
     }
@@ -271,7 +271,7 @@ impl Grammar<'_> {
     /// with constants.
     fn is_plain(&self, tree: &Expr) -> bool {
         let number = |side: &Expr| {
-            let side = match normalise::unnested(side) {
+            let side = match ast_analysis::unnested(side) {
                 Expr::UnaryOp { op: UnaryOperator::Minus, expr } => expr,
                 other => other,
             };
@@ -286,7 +286,7 @@ impl Grammar<'_> {
             Some(ty) if ty.is_integer() || ty.is_decimal() => values.iter().all(|it| number(it)),
             _ => false,
         };
-        match normalise::unnested(tree) {
+        match ast_analysis::unnested(tree) {
             Expr::IsNull(expr) | Expr::IsNotNull(expr) => {
                 self.column(expr).is_some_and(|ty| !ty.is_date())
             }
@@ -316,7 +316,7 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 /// Whether a text is a date under every `sql_mode`.
 fn is_date_literal(tree: &Expr) -> bool {
     let Some(Constant::Text { text, charset: None }) =
-        constant(normalise::unnested(tree), Mode::default())
+        constant(ast_analysis::unnested(tree), Mode::default())
     else {
         return false;
     };

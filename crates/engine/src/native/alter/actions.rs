@@ -1,21 +1,20 @@
 //! The actions of an `ALTER TABLE` on a definition.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::Policy;
+use pelorus_functions::assignment::Policy;
 use pelorus_sql::ast::Expr;
-use pelorus_sql::statement::TableName;
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     AlterAction, Base, CheckDefinition, ColumnDefault, ColumnDefinition, ForeignKey, KeyDefinition,
     KeyKind, KeyTarget, PartitionMethod, Place, TableDefinition, TableOption,
 };
+use pelorus_sql::statement::TableName;
 
 use super::partitions::not_partitioned;
 use crate::mirror::is_hidden;
 use crate::native::check::{blob_default, duplicate_column, duplicate_key_name, is_blob};
 use crate::native::ddl::Definer;
 use crate::native::definition::{NativeDef, table_collation};
-use crate::native::rules;
-use crate::native::{partition, types};
+use crate::native::{constraints, partition, types};
 
 /// A definition on its way.
 #[derive(Debug)]
@@ -100,7 +99,7 @@ impl<'d> Draft<'d> {
             AlterAction::AlterCheck(name, enforced) => {
                 let is = |known: &str| known.eq_ignore_ascii_case(name);
                 let mut checks = self.definition.checks.iter_mut();
-                let check = checks.find(|check| is(rules::check_name(check)));
+                let check = checks.find(|check| is(constraints::check_name(check)));
                 check.ok_or_else(|| unknown_check(name))?.enforced = *enforced;
                 Ok(())
             }
@@ -282,7 +281,7 @@ impl<'d> Draft<'d> {
         self.definition.keys.retain(|key| !key.parts.is_empty());
         // So does a CHECK of nothing else.
         self.definition.checks.retain(|check| {
-            let names = rules::names(&check.expression.tree);
+            let names = constraints::names(&check.expression.tree);
             names.is_empty() || !names.iter().all(|it| it.eq_ignore_ascii_case(name))
         });
         Ok(())
@@ -304,7 +303,7 @@ impl<'d> Draft<'d> {
     pub(super) fn check_not_computed_of(&self, name: &str) -> Result<()> {
         let parts = self.definition.keys.iter().flat_map(|key| &key.parts);
         let names = parts.flat_map(|part| match &part.target {
-            KeyTarget::Expression(expression) => rules::names(&expression.tree),
+            KeyTarget::Expression(expression) => constraints::names(&expression.tree),
             KeyTarget::Column(_) => Vec::new(),
         });
         if names.into_iter().any(|it| it.eq_ignore_ascii_case(name)) {
@@ -390,7 +389,7 @@ impl<'d> Draft<'d> {
         let at = self.column_that_was(name)?;
         let mut column = self.definition.columns[at].clone();
         if default.is_some() && column.generated.is_some() {
-            return Err(rules::not_of_generated("DEFAULT"));
+            return Err(constraints::not_of_generated("DEFAULT"));
         }
         if matches!(default, Some(ColumnDefault::Literal(_)))
             && is_blob(column.data_type.base)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, StringArray};
 use pelorus_error::{Error, Result};
 use pelorus_functions::EvalContext;
-use pelorus_functions::assign::Target;
+use pelorus_functions::assignment::Target;
 use pelorus_types::collation::UTF8MB4_BIN;
 use pelorus_types::{ColumnType, Flags, WireType};
 

@@ -1,8 +1,8 @@
 //! Whether MySQL would copy the rows of a table, which is the number of affected rows that clients
 //! are told. What happens here is another matter.
 
-use pelorus_functions::assign::Target;
-use pelorus_sql::table::{ColumnDefault, ColumnDefinition, TableDefinition};
+use pelorus_functions::assignment::Target;
+use pelorus_sql::ddl::{ColumnDefault, ColumnDefinition, TableDefinition};
 use pelorus_types::{Flags, WireType};
 
 use crate::native::definition::{Derived, NativeDef};

@@ -2,12 +2,12 @@
 //! begin from are those of the table as it was, whatever other actions make of them.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::table::{AlterAction, ColumnDefinition, KeyTarget};
+use pelorus_sql::ddl::{AlterAction, ColumnDefinition, KeyTarget};
 
 use super::actions::Draft;
 use crate::mirror::is_hidden;
 use crate::native::check::{duplicate_column, has_beginning};
-use crate::native::refer::rename_referred;
+use crate::native::foreign_key_renames::rename_referred;
 
 /// When an action takes effect, as in MySQL: what goes is gone before names change, and all names
 /// change at once before anything new refers to them.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema};
 use pelorus_chunk::Predicate;
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::table::{
+use pelorus_sql::ddl::{
     AlterAction, PartitionDefinition, PartitionList, PartitionMethod, Partitioning, TableDefinition,
 };
 use pelorus_store::ScanRequest;

@@ -2,17 +2,17 @@
 //! have to be written anew for that.
 
 use pelorus_error::{Error, Result};
-use pelorus_functions::assign::Target;
+use pelorus_functions::assignment::Target;
 use pelorus_functions::{TimeZone, Value, array_of};
-use pelorus_sql::table::{Expression, TableDefinition};
+use pelorus_sql::ddl::{Expression, TableDefinition};
 use pelorus_store::StoredColumn;
 use pelorus_types::{Flags, WireType};
 
 use super::dates::OddDates;
-use super::{convert, copies, filler};
+use super::{added_column_default, convert, copies};
 use crate::native::ddl::Definer;
 use crate::native::definition::{DefaultValue, Derived, NativeDef};
-use crate::native::{partition, rules};
+use crate::native::{constraints, partition};
 
 /// What a column is made of.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl Plan {
             });
         }
         keep_generated(def, definition, (derived, origins), &fixed, &mut sources);
-        let adds_check = rules::adds_check(&def.definition, definition);
+        let adds_check = constraints::adds_check(&def.definition, definition);
         let copies = copies || adds_check;
         let is_checked = adds_check || checks_anew(def, definition, derived, origins);
         let counts = definition.columns.iter().zip(origins).any(|(column, origin)| {
@@ -116,7 +116,7 @@ impl Plan {
                     next += 1;
                     let filler = match other {
                         Source::Constant(value) if !value.is_null() => {
-                            Some(filler::encode(&array_of(value, &ty)?)?)
+                            Some(added_column_default::encode(&array_of(value, &ty)?)?)
                         }
                         _ => None,
                     };
@@ -153,7 +153,7 @@ fn keep_generated(
                 _ => false,
             })
         };
-        if is_same && rules::names(&generated.expression.tree).iter().all(is_kept) {
+        if is_same && constraints::names(&generated.expression.tree).iter().all(is_kept) {
             sources[at] = Source::Kept(old);
         }
     }
@@ -174,7 +174,7 @@ fn checks_anew(
         })
     };
     let mut checks = definition.checks.iter().filter(|check| check.enforced);
-    checks.any(|check| rules::names(&check.expression.tree).iter().any(is_changed))
+    checks.any(|check| constraints::names(&check.expression.tree).iter().any(is_changed))
 }
 
 /// Whether expressions read a value of two columns in the same way, also where there is room for

@@ -9,23 +9,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelorus_error::{Error, Result};
-use pelorus_functions::assign::{ColumnBuilder, Literal};
-use pelorus_sql::table::TableDefinition;
+use pelorus_functions::assignment::{ColumnBuilder, Literal};
+use pelorus_sql::ddl::TableDefinition;
 use pelorus_store::{Commit, Database, Mode, TableId, TableSchema, bytes_of};
 use pelorus_types::WireType;
 
-use super::failure;
+use super::first_invalid_row;
 use super::plan::{Plan, Source};
 use super::rows::{Maker, PIECE_ROWS, Reader};
 use crate::native::ddl::Definer;
 use crate::native::definition::{self, DefaultValue, Derived, NOWHERE, NativeDef};
 use crate::native::durability::Wanted;
-use crate::native::partition;
-use crate::native::refer::{self, Redefined};
-use crate::native::types;
+use crate::native::foreign_key_renames::{self, Redefined};
 use crate::native::write::change::Change;
 use crate::native::write::warnings::Warnings;
 use crate::native::write::{auto, commit};
+use crate::native::{partition, types};
 
 /// About most bytes of rows of one commit.
 const COMMIT_BYTES: usize = 64 << 20;
@@ -76,7 +75,7 @@ impl Definer {
         others: &[Redefined],
     ) -> Result<()> {
         let store = self.catalog.store();
-        let texts = refer::written(others)?;
+        let texts = foreign_key_renames::written(others)?;
         let schema = TableSchema {
             columns: plan.stored(def, derived)?,
             key: derived.key.clone(),
@@ -110,7 +109,7 @@ impl Definer {
         hidden.id = None;
         self.catalog.statistics().moved(def.id, id, statistics);
         // In the old one's place it is of another generation.
-        let mut shown = refer::shown(others)?;
+        let mut shown = foreign_key_renames::shown(others)?;
         shown.push((def, named(definition, table)?));
         self.catalog.exchange_all(shown);
         warnings.tell(&self.diagnostics);
@@ -164,7 +163,7 @@ impl Definer {
             self.stop.check()?;
             let made = match maker.make(&piece.columns, row) {
                 Ok(made) => made,
-                Err(met) => return Err(failure::first(def, &table, &maker, met)?),
+                Err(met) => return Err(first_invalid_row::first(def, &table, &maker, met)?),
             };
             let mut columns = made.columns;
             warnings.append(made.warnings);

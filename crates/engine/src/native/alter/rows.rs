@@ -6,20 +6,20 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, UInt64Array};
 use arrow::datatypes::Schema;
 use pelorus_error::{Error, Result};
-use pelorus_functions::assign::{
+use pelorus_functions::assignment::{
     Assigned, Failure, NullRule, Policy, Target, assign_array, timestamps_from_utc,
 };
 use pelorus_functions::{EvalContext, array_of};
-use pelorus_sql::table::TableDefinition;
+use pelorus_sql::ddl::TableDefinition;
 use pelorus_store::{ScanCursor, ScanRequest, ScanUnit, TableSnapshot, bytes_of};
 use pelorus_types::{Column, ColumnType, Flags, WireType};
 
 use super::convert;
 use super::plan::{Plan, Source, not_computed};
 use crate::mirror::is_hidden;
+use crate::native::constraints::{self, Rules};
 use crate::native::definition::{Derived, NativeDef};
 use crate::native::expression::RowExpression;
-use crate::native::rules::{self, Rules};
 use crate::native::write::change::taken;
 use crate::native::write::lookup::keys_of;
 use crate::native::write::select::joined;
@@ -316,7 +316,7 @@ impl<'a> Maker<'a> {
         target: &Target,
         policy: &Policy,
     ) -> Result<Assigned, Failure> {
-        let values = rules::values(expression, self.targets, columns, policy);
+        let values = constraints::values(expression, self.targets, columns, policy);
         let values = values.map_err(|error| failed(error, policy))?;
         assign_array(target, policy, &values, &expression.ty())
     }

@@ -2,7 +2,7 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_query::cast_target;
-use pelorus_sql::normalise;
+use pelorus_sql::ast_analysis;
 use sqlparser::ast::{
     BinaryOperator, CaseWhen, DataType, Expr, Interval, TrimWhereField, UnaryOperator,
 };
@@ -62,7 +62,7 @@ impl Scope<'_> {
                 self.call(name, &args)
             }
             Expr::Collate { expr, collation } => {
-                let name = self.word(&normalise::plain_name(collation))?;
+                let name = self.word(&ast_analysis::plain_name(collation))?;
                 self.bound("COLLATE", vec![self.bind(expr)?, name])
             }
             other => Err(Error::unsupported(format_args!("{other} here"))),

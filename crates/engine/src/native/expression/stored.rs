@@ -3,9 +3,9 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::CastTarget;
-use pelorus_functions::assign::Target;
+use pelorus_functions::assignment::Target;
 use pelorus_sql::ast::Expr;
-use pelorus_sql::normalise;
+use pelorus_sql::ast_analysis;
 use pelorus_types::WireType;
 use sqlparser::ast::BinaryOperator;
 
@@ -34,7 +34,7 @@ impl Scope<'_> {
                 self.bound("IF", vec![is_zero, text("0")?, self.text(tree)?])
             }
             Expr::Function(function) => {
-                let name = normalise::function_name(&function.name);
+                let name = ast_analysis::function_name(&function.name);
                 let args = arguments(function).unwrap_or_default();
                 match (name.as_str(), args.as_slice()) {
                     ("COALESCE" | "IFNULL", args) => {

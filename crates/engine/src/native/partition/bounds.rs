@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{Literal, literal_default};
+use pelorus_functions::assignment::{Literal, literal_default};
 use pelorus_functions::{EvalContext, array_of};
+use pelorus_sql::ddl::{Expression, PartitionBound, PartitionDefinition, PartitionValues};
 use pelorus_sql::literal::Constant;
-use pelorus_sql::table::{Expression, PartitionBound, PartitionDefinition, PartitionValues};
-use pelorus_sql::{literal, normalise};
+use pelorus_sql::{ast_analysis, literal};
 use sqlparser::ast::{Expr, Value as Sql};
 
 use super::super::{expression, types};
@@ -176,7 +176,7 @@ impl Scope<'_> {
 }
 
 fn is_null(value: &Expression) -> bool {
-    matches!(normalise::unnested(&value.tree), Expr::Value(value) if value.value == Sql::Null)
+    matches!(ast_analysis::unnested(&value.tree), Expr::Value(value) if value.value == Sql::Null)
 }
 
 fn inconsistent() -> Error {

@@ -17,7 +17,7 @@ use pelorus_store::{Function, append_number};
 use pelorus_types::temporal::{DateTime, write_date, write_datetime, write_time};
 use pelorus_types::{ColumnType, WireType};
 
-use super::super::weigher;
+use super::super::collation_keys;
 
 const NULL: u8 = 0;
 const VALUE: u8 = 1;
@@ -122,7 +122,7 @@ impl Part {
                 texts.map(|text| text.map(|text| text.trim_end_matches(' '))).collect();
             return self.function.apply(&(Arc::new(trimmed) as ArrayRef));
         }
-        let weights = weigher::weights(values, collation)?;
+        let weights = collation_keys::weights(values, collation)?;
         let function = match self.function {
             Function::Left(chars) => Function::Left(chars.saturating_mul(weight_bytes(self)?)),
             other => other,
@@ -141,7 +141,7 @@ impl Part {
 /// Bytes that one more character adds to the weights.
 fn weight_bytes(part: &Part) -> Result<u32> {
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "aa"]));
-    let weights = weigher::weights(&texts, part.ty.collation)?;
+    let weights = collation_keys::weights(&texts, part.ty.collation)?;
     let weights = weights.as_binary::<i32>();
     let more = weights.value(1).len().saturating_sub(weights.value(0).len());
     Ok(u32::try_from(more).unwrap_or(1).max(1))

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
-use pelorus_functions::assign::Target;
-use pelorus_sql::table::{
+use pelorus_functions::assignment::Target;
+use pelorus_sql::ddl::{
     Expression, PartitionMethod, PartitionValues, Partitioning, TableDefinition,
 };
-use pelorus_sql::{Mode, normalise};
+use pelorus_sql::{Mode, ast_analysis};
 use pelorus_types::{Flags, WireType};
 use sqlparser::ast::{Expr, UnaryOperator};
 
@@ -162,7 +162,7 @@ fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
             false => name_key(&name).into_bytes(),
         };
         let options = given.map_or(&[][..], |it| it.options.as_slice());
-        let comment = pelorus_sql::table::option_value(options, "COMMENT").unwrap_or_default();
+        let comment = pelorus_sql::ddl::option_value(options, "COMMENT").unwrap_or_default();
         if given.is_some_and(|it| !it.subpartitions.is_empty()) {
             return Err(Error::unsupported("subpartitions in native tables"));
         }
@@ -242,9 +242,9 @@ pub(super) fn wrong_type(column: &Target) -> Error {
 }
 
 pub(super) fn signed(tree: &Expr) -> (&Expr, bool) {
-    match normalise::unnested(tree) {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (normalise::unnested(expr), true),
-        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => (normalise::unnested(expr), false),
+    match ast_analysis::unnested(tree) {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (ast_analysis::unnested(expr), true),
+        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => (ast_analysis::unnested(expr), false),
         other => (other, false),
     }
 }

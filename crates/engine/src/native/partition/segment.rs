@@ -3,10 +3,10 @@
 
 use arrow::datatypes::DataType;
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::Target;
+use pelorus_functions::assignment::Target;
+use pelorus_sql::ddl::TableDefinition;
 use pelorus_sql::literal::Constant;
-use pelorus_sql::table::TableDefinition;
-use pelorus_sql::{Mode, literal, normalise};
+use pelorus_sql::{Mode, ast_analysis, literal};
 use pelorus_store::{Function, KeyFunction};
 use pelorus_types::WireType;
 use sqlparser::ast::{Expr, Interval};
@@ -31,9 +31,9 @@ pub(crate) fn segment(
 /// # Errors
 /// As [`segment`].
 pub(super) fn key_function(tree: &Expr, targets: &[Target], mode: Mode) -> Result<KeyFunction> {
-    let (column, function) = match normalise::unnested(tree) {
+    let (column, function) = match ast_analysis::unnested(tree) {
         Expr::Function(call) => {
-            let name = normalise::function_name(&call.name);
+            let name = ast_analysis::function_name(&call.name);
             let args = arguments(call).ok_or_else(|| not_allowed(tree))?;
             let [of, argument] = args.as_slice() else { return Err(not_allowed(tree)) };
             let column = column_of(of, targets)?.ok_or_else(|| not_allowed(tree))?;
@@ -66,7 +66,7 @@ fn not_allowed(tree: &Expr) -> Error {
 
 /// The position of the column that an expression is; `None` when it is none.
 fn column_of(tree: &Expr, targets: &[Target]) -> Result<Option<usize>> {
-    let name = match normalise::unnested(tree) {
+    let name = match ast_analysis::unnested(tree) {
         Expr::Identifier(name) => name,
         Expr::CompoundIdentifier(path) => match path.last() {
             Some(name) => name,
@@ -98,7 +98,7 @@ fn function_of(name: &str, argument: &Expr, mode: Mode) -> Option<Function> {
 
 /// A whole number above zero.
 fn positive(tree: &Expr, mode: Mode) -> Option<u64> {
-    match literal::constant(normalise::unnested(tree), mode)? {
+    match literal::constant(ast_analysis::unnested(tree), mode)? {
         Constant::Integer(text) => text.parse().ok().filter(|number| *number > 0),
         _ => None,
     }

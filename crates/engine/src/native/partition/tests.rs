@@ -11,17 +11,17 @@ use pelorus_chunk::{Op, Predicate, Scalar, Value};
 use pelorus_error::Code;
 use pelorus_functions::EvalContext;
 use pelorus_sql::Mode;
-use pelorus_sql::table::{TableDefinition, TableStatement};
+use pelorus_sql::ddl::{TableDefinition, TableStatement};
 use pelorus_types::temporal::DateTime;
 use pelorus_types::{Collation, collation};
 use proptest::prelude::*;
 
 use super::*;
+use crate::native::collation_keys;
 use crate::native::definition::{Derived, decode, encode};
-use crate::native::weigher;
 
 fn definition(sql: &str) -> TableDefinition {
-    let statement = pelorus_sql::table::parse(sql, Mode::default()).unwrap();
+    let statement = pelorus_sql::ddl::parse(sql, Mode::default()).unwrap();
     let TableStatement::Create(mut definition) = statement else { panic!("{sql}") };
     if let Some(partitioning) = &mut definition.partitioning {
         let context = Arc::new(EvalContext::default());
@@ -157,7 +157,7 @@ fn weighed(scalar: &Scalar, collation: Collation) -> Scalar {
     let Scalar::Bytes(bytes) = scalar else { return scalar.clone() };
     let text = std::str::from_utf8(bytes).unwrap();
     let texts: ArrayRef = Arc::new(StringArray::from(vec![text]));
-    let weights = weigher::weights(&texts, collation).unwrap();
+    let weights = collation_keys::weights(&texts, collation).unwrap();
     Scalar::Bytes(weights.as_binary::<i32>().value(0).to_vec())
 }
 
@@ -553,7 +553,7 @@ fn a_number_beside_a_list_of_partitions_is_gone() {
     assert_eq!(left.named().len(), 1);
 
     let sql = create("PARTITION BY RANGE (a) PARTITIONS 2 (PARTITION p VALUES LESS THAN (1))");
-    let statement = pelorus_sql::table::parse(&sql, Mode::default()).unwrap();
+    let statement = pelorus_sql::ddl::parse(&sql, Mode::default()).unwrap();
     let TableStatement::Create(wrong) = statement else { panic!("{sql}") };
     let mut partitioning = wrong.partitioning.unwrap();
     let error = settle(&mut partitioning, Mode::default(), &Arc::default()).unwrap_err();

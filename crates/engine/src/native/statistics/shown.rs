@@ -1,13 +1,13 @@
 //! Rows about statistics in the information schema and in `pelorus`.
 
-use pelorus_sql::table::{KeyDefinition, KeyKind, KeyPart, KeyTarget};
+use pelorus_sql::ddl::{KeyDefinition, KeyKind, KeyPart, KeyTarget};
 use pelorus_store::{ColumnStatistics, TableStatistics};
 
 use super::json;
-use crate::grid::{Cell, Grid};
 use crate::info::add;
 use crate::native::catalog::Catalog;
 use crate::native::definition::NativeDef;
+use crate::result_table::{Cell, ResultTable};
 
 /// The columns of a table that were analysed, with their positions.
 fn known<'a>(
@@ -20,7 +20,7 @@ fn known<'a>(
 }
 
 /// Adds the rows of `information_schema.COLUMN_STATISTICS`.
-pub(in crate::native) fn histograms(catalog: &Catalog, def: &NativeDef, grid: &mut Grid) {
+pub(in crate::native) fn histograms(catalog: &Catalog, def: &NativeDef, grid: &mut ResultTable) {
     let Some(statistics) = catalog.statistics().of(def.id) else { return };
     for (at, column) in known(def, &statistics) {
         let Some(histogram) = &column.histogram else { continue };
@@ -36,7 +36,7 @@ pub(in crate::native) fn histograms(catalog: &Catalog, def: &NativeDef, grid: &m
 }
 
 /// Adds the rows of `pelorus.column_statistics`.
-pub(crate) fn column_statistics(catalog: &Catalog, grid: &mut Grid) {
+pub(crate) fn column_statistics(catalog: &Catalog, grid: &mut ResultTable) {
     for (database, _) in catalog.databases() {
         for def in catalog.tables(&database) {
             let Some(statistics) = catalog.statistics().of(def.id) else { continue };

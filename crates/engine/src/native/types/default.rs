@@ -1,10 +1,12 @@
 //! Literal defaults of columns.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{Literal, NullRule, Numbering, Policy, Target, literal_default};
+use pelorus_functions::assignment::{
+    Literal, NullRule, Numbering, Policy, Target, literal_default,
+};
 use pelorus_functions::{SqlMode, TimeZone, Value};
+use pelorus_sql::ddl::{ColumnDefault, ColumnDefinition, Expression};
 use pelorus_sql::literal::Constant;
-use pelorus_sql::table::{ColumnDefault, ColumnDefinition, Expression};
 use pelorus_sql::{Mode, literal};
 use sqlparser::ast::{Expr, UnaryOperator};
 

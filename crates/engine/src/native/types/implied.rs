@@ -1,7 +1,7 @@
 //! What TIMESTAMP columns mean without a word where `explicit_defaults_for_timestamp` is off: they
 //! take no NULL, the first one of a table is the time of the last change, and all others are zero.
 
-use pelorus_sql::table::{Base, ColumnDefault, ColumnDefinition, Expression};
+use pelorus_sql::ddl::{Base, ColumnDefault, ColumnDefinition, Expression};
 use pelorus_sql::{Mode, literal};
 use sqlparser::ast::{Expr, Value};
 

@@ -2,7 +2,7 @@
 //! table's history.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::table::{Base, ColumnDefinition, TableDefinition, TypeName};
+use pelorus_sql::ddl::{Base, ColumnDefinition, TableDefinition, TypeName};
 use pelorus_store::History;
 use pelorus_types::{Column, Flags, WireType};
 

@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 use arrow::array::{ArrayRef, BooleanArray};
 use pelorus_error::{Error, Result};
 use pelorus_functions::Value;
-use pelorus_functions::assign::{ColumnBuilder, Numbering, assign_array};
+use pelorus_functions::assignment::{ColumnBuilder, Numbering, assign_array};
 use pelorus_sql::ast::{self, Expr, Ident};
-use pelorus_sql::change::{Assigned, Assignment};
-use pelorus_sql::normalise;
+use pelorus_sql::ast_analysis;
+use pelorus_sql::dml::{Assigned, Assignment};
 use pelorus_store::bytes_of;
 use pelorus_types::Column;
 
@@ -18,8 +18,8 @@ use super::default::{Default, call_of, defaults, moment, shown, without_default_
 use super::insert::count;
 use super::warnings::Warnings;
 use super::{Statement, check_bytes, unknown_column};
+use crate::native::constraints::{not_assignable, of_one_row};
 use crate::native::definition::NativeDef;
-use crate::native::rules::{not_assignable, of_one_row};
 
 /// What a column becomes.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl Statement<'_> {
                     let mode = self.context.mode;
                     let mut expr = without_default_calls(expr, def, &self.policy, mode)?;
                     renamed(&mut expr, def, names)?;
-                    let used = normalise::all_columns(&expr);
+                    let used = ast_analysis::all_columns(&expr);
                     let used = used
                         .iter()
                         .filter_map(|parts| def.position(&parts.last()?.value))
@@ -164,7 +164,7 @@ impl Statement<'_> {
         column: usize,
         value: Option<&Value>,
         rows: usize,
-    ) -> Result<pelorus_functions::assign::Assigned> {
+    ) -> Result<pelorus_functions::assignment::Assigned> {
         let mut builder = ColumnBuilder::with_room(&def.targets[column], self.policy, rows)?;
         for _ in 0..rows {
             builder.append_default(value, &def.implicit[column])?;

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 
 use arrow::array::ArrayRef;
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{Policy, timestamp_from_utc, timestamps_from_utc};
+use pelorus_functions::assignment::{Policy, timestamp_from_utc, timestamps_from_utc};
 use pelorus_functions::{TimeZone, Value};
 use pelorus_sql::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
-use pelorus_sql::{Mode, normalise};
+use pelorus_sql::{Mode, ast_analysis};
 use pelorus_types::{Column, Flags, WireType};
 
 use crate::native::definition::{DefaultValue, NativeDef};
@@ -104,7 +104,7 @@ fn default_call(expr: &Expr) -> Option<String> {
 /// The last name in the one argument of a function that takes a column.
 pub(super) fn call_of(expr: &Expr, name: &str) -> Option<String> {
     let Expr::Function(function) = expr else { return None };
-    if !normalise::function_name(&function.name).eq_ignore_ascii_case(name) {
+    if !ast_analysis::function_name(&function.name).eq_ignore_ascii_case(name) {
         return None;
     }
     let FunctionArguments::List(list) = &function.args else { return None };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, new_null_array};
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
-use pelorus_sql::change::Delete;
+use pelorus_sql::dml::Delete;
 use pelorus_sql::statement::TableName;
 use pelorus_types::Column;
 
@@ -14,7 +14,7 @@ use super::assign::picked;
 use super::auto::Numbers;
 use super::change::Change;
 use super::insert::count;
-use super::stored::stored_keys;
+use super::storage_form::stored_keys;
 use super::update::{Wanted, named, order_and_limit, refuse_version, single};
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement};

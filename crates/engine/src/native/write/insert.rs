@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{NullRule, Policy, assign_array};
-use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource, Rows, Value};
+use pelorus_functions::assignment::{NullRule, Policy, assign_array};
+use pelorus_sql::dml::{Assigned, Assignment, Insert, InsertSource, Rows, Value};
 use pelorus_store::Mode;
 
 use super::assign::changed;
 use super::auto::{self, Numbers, number};
 use super::change::{Change, taken};
 use super::default::{Default, defaults, shown, without_default_calls};
-use super::fill::{Fill, NewRows, early, is_evaluated};
 use super::lookup::keys_of;
+use super::partition_check::CheckedRows;
 use super::select::joined;
-use super::sift::Sifted;
+use super::values_fast_path::{Fill, NewRows, early, is_evaluated};
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, unknown_column};
+use crate::native::constraints::{Rules, of_one_row};
 use crate::native::definition::{DefaultValue, NativeDef};
-use crate::native::partition::only::NamedPartitions;
-use crate::native::rules::{Rules, of_one_row};
+use crate::native::partition::explicit_selection::NamedPartitions;
 use crate::scalar::Typed;
 
 /// Of so many rows of a `REPLACE` those that change nothing are told from the others.
@@ -139,7 +139,7 @@ impl Statement<'_> {
             }
             let (records, ignore) = (count(&columns), self.policy.ignore);
             let lacking = auto::lacking(def, &columns, self.steps);
-            let mut rows = Sifted::new(columns, None);
+            let mut rows = CheckedRows::new(columns, None);
             // A number that is given to a row that is not written moves no counter.
             if let Some(lacking) = &lacking
                 && auto::decides(def)
@@ -464,7 +464,7 @@ impl Statement<'_> {
         &self,
         def: &NativeDef,
         rules: Option<&Rules>,
-        rows: &mut Sifted,
+        rows: &mut CheckedRows,
         warnings: &mut Warnings,
     ) -> Result<()> {
         let Some(rules) = rules.filter(|it| it.has_checks()) else { return Ok(()) };

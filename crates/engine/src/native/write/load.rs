@@ -9,23 +9,23 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, StringArray};
 use pelorus_env::{Refused, Reservation};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{Literal, NullRule, Policy};
+use pelorus_functions::assignment::{Literal, NullRule, Policy};
 use pelorus_functions::{Value, value_at};
 use pelorus_sql::ast::{self, Expr, Ident};
-use pelorus_sql::change::fields::{ROW_BYTES_MAX, Splitter};
-use pelorus_sql::change::{Assigned, Assignment, Duplicates, LoadData, LoadTarget};
-use pelorus_sql::normalise::{self, Variable};
+use pelorus_sql::ast_analysis::{self, Variable};
+use pelorus_sql::dml::fields::{ROW_BYTES_MAX, Splitter};
+use pelorus_sql::dml::{Assigned, Assignment, Duplicates, LoadData, LoadTarget};
 use pelorus_store::{Mode, bytes_of};
 use pelorus_types::{Column, ColumnType, collation};
 
 use super::assign::{Names, Source};
 use super::default::{Default, defaults};
-use super::fill::{Fill, NewRows};
 use super::insert::positions;
+use super::values_fast_path::{Fill, NewRows};
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
 use crate::native::definition::NativeDef;
-use crate::native::partition::only::NamedPartitions;
+use crate::native::partition::explicit_selection::NamedPartitions;
 use crate::scalar::Typed;
 
 /// Bytes of rows that are gathered for one commit.
@@ -358,7 +358,7 @@ fn without_variables(
     variables: &[String],
     mode: pelorus_sql::Mode,
 ) -> Vec<Assignment> {
-    let column = |name: &Ident| match normalise::variable(name, mode) {
+    let column = |name: &Ident| match ast_analysis::variable(name, mode) {
         Some(Variable::User(name)) if variables.contains(&name.to_lowercase()) => {
             Some(Ident::with_quote('`', variable_name(&name.to_lowercase())))
         }

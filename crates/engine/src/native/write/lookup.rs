@@ -9,9 +9,9 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_store::{KeyEncoder, Keys, Snapshot};
 
 use super::change::taken;
+use crate::native::collation_keys::CollationKeys;
 use crate::native::definition::NativeDef;
 use crate::native::view::table_of;
-use crate::native::weigher::CollationWeigher;
 
 /// The encoded primary keys of a batch of all columns.
 ///
@@ -24,14 +24,14 @@ pub(crate) fn keys_of(def: &NativeDef, columns: &[ArrayRef]) -> Result<Keys> {
 
 /// Encodes primary keys.
 pub(crate) fn encoder(def: &NativeDef) -> KeyEncoder {
-    KeyEncoder::primary(&def.schema, Arc::new(CollationWeigher))
+    KeyEncoder::primary(&def.schema, Arc::new(CollationKeys))
 }
 
 /// Encodes other columns as if they were the primary key.
 pub(crate) fn encoder_of(def: &NativeDef, columns: &[usize]) -> KeyEncoder {
     let mut schema = def.schema.clone();
     schema.key = columns.to_vec();
-    KeyEncoder::primary(&schema, Arc::new(CollationWeigher))
+    KeyEncoder::primary(&schema, Arc::new(CollationKeys))
 }
 
 /// Rows that were found.

@@ -4,32 +4,31 @@
 //! Here all first rows of their keys are taken at once, then all second ones, and so on; no two
 //! rows of a round have a key in common, so that the order within it does not matter.
 
-use std::collections::HashMap;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Error, Result};
-use pelorus_functions::assign::{NullRule, Numbering, Policy};
+use pelorus_functions::assignment::{NullRule, Numbering, Policy};
 use pelorus_functions::{Value, value_at};
 use pelorus_sql::ast::Expr;
-use pelorus_sql::change::{Assigned, Assignment, Insert, InsertSource};
-use pelorus_sql::normalise;
+use pelorus_sql::ast_analysis;
+use pelorus_sql::dml::{Assigned, Assignment, Insert, InsertSource};
 use pelorus_store::{Keys, Mode, bytes_of};
 use pelorus_types::Column;
 
 use super::assign::{Names, Source, changed, new_name};
+use super::assignment_fast_path::Direct;
 use super::auto::{self, Numbers};
 use super::change::taken;
 use super::default::shown;
-use super::direct::Direct;
 use super::insert::{count, given};
 use super::lookup::{existing, keys_of};
 use super::select::joined;
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, check_bytes};
+use crate::native::constraints::Rules;
 use crate::native::definition::NativeDef;
 use crate::native::expression::arguments;
-use crate::native::rules::Rules;
 
 /// Rounds that may ask a query each. Of more, only the first does, where the others can do without.
 const QUERIES_MAX: usize = 4;
@@ -78,7 +77,7 @@ pub(super) fn without_last_insert_id(
     for assignment in &mut assignments {
         let Assigned::Expression(expr) = &mut assignment.value else { continue };
         let Expr::Function(function) = expr.as_ref() else { continue };
-        if normalise::function_name(&function.name) != "LAST_INSERT_ID" {
+        if ast_analysis::function_name(&function.name) != "LAST_INSERT_ID" {
             continue;
         }
         if let Some([inner]) = arguments(function).as_deref() {
@@ -96,7 +95,7 @@ fn refuse_of_query(insert: &Insert<'_>, def: &NativeDef) -> Result<()> {
     }
     for assignment in &insert.on_duplicate {
         let Assigned::Expression(expr) = &assignment.value else { continue };
-        for parts in normalise::columns(expr) {
+        for parts in ast_analysis::columns(expr) {
             let [.., table, column] = parts.as_slice() else { continue };
             let names = [Some(&def.name), insert.row_alias.as_ref().map(|alias| &alias.name)];
             if !names.into_iter().flatten().any(|name| table.value == *name) {

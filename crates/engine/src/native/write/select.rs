@@ -4,16 +4,16 @@ use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{ColumnBuilder, NullRule, Policy, assign_array};
+use pelorus_functions::assignment::{ColumnBuilder, NullRule, Policy, assign_array};
 use pelorus_store::bytes_of;
 use pelorus_types::Column;
 
 use super::default::{Default, defaults};
-use super::fill::NewRows;
+use super::values_fast_path::NewRows;
 use super::warnings::Warnings;
 use super::{Statement, check_bytes};
+use crate::native::constraints::not_assignable;
 use crate::native::definition::NativeDef;
-use crate::native::rules::not_assignable;
 
 impl Statement<'_> {
     /// The rows of a query as new rows, whose columns `given` it fills in order.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::{NullRule, Numbering, Policy};
+use pelorus_functions::assignment::{NullRule, Numbering, Policy};
 use pelorus_functions::value_at;
 use pelorus_sql::ast::{TableFactor, TableWithJoins};
-use pelorus_sql::change::Update;
+use pelorus_sql::dml::Update;
 use pelorus_sql::statement::TableName;
-use pelorus_sql::{literal, normalise};
+use pelorus_sql::{ast_analysis, literal};
 use pelorus_store::{Mode, bytes_of};
 
 use super::assign::{Names, changed, picked};
@@ -20,13 +20,13 @@ use super::change::{Change, taken};
 use super::insert::count;
 use super::lookup::{duplicate_entry, duplicate_text, existing, keys_of};
 use super::on_duplicate::{number_of, without_last_insert_id};
+use super::partition_check::CheckedRows;
 use super::select::joined;
-use super::sift::Sifted;
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement, check_bytes};
+use crate::native::constraints::of_one_row;
 use crate::native::definition::NativeDef;
-use crate::native::partition::only::NamedPartitions;
-use crate::native::rules::of_one_row;
+use crate::native::partition::explicit_selection::NamedPartitions;
 
 /// The number of the warning for a key that is there.
 const DUPLICATE: u16 = 1062;
@@ -117,7 +117,7 @@ impl Statement<'_> {
         self.fill_generated(def, rules.as_ref(), &mut new, &mut plan.warnings)?;
         check_bytes(bytes_of(&new))?;
         let mut rows =
-            Sifted::new(new, (differs.true_count() < differs.len()).then(|| set(&differs)));
+            CheckedRows::new(new, (differs.true_count() < differs.len()).then(|| set(&differs)));
         self.sift_broken(def, rules.as_ref(), &mut rows, &mut plan.warnings)?;
         rows.sift(only, self.policy.ignore, |_| true, &mut plan.warnings)?;
         self.stop.check()?;
@@ -221,7 +221,7 @@ impl Statement<'_> {
         &self,
         change: &mut Change,
         old: &[ArrayRef],
-        rows: &Sifted,
+        rows: &CheckedRows,
         warnings: &mut Warnings,
     ) -> Result<u64> {
         let def = Arc::clone(&change.def);
@@ -331,7 +331,7 @@ pub(super) fn single(tables: &[TableWithJoins]) -> Option<(TableName, String)> {
 /// A table with what it goes by.
 pub(super) fn named(relation: &TableFactor) -> Option<(TableName, String)> {
     let TableFactor::Table { name, alias, args: None, .. } = relation else { return None };
-    let table = normalise::table_name(name);
+    let table = ast_analysis::table_name(name);
     let alias = alias.as_ref().map_or_else(|| table.name.clone(), |it| it.name.value.clone());
     Some((table, alias))
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::assign::assign_array;
-use pelorus_sql::change::{Assigned, Assignment, Update};
+use pelorus_functions::assignment::assign_array;
+use pelorus_sql::dml::{Assigned, Assignment, Update};
 use pelorus_sql::literal;
 use pelorus_types::Column;
 
@@ -24,9 +24,9 @@ use super::select::joined;
 use super::update::{order_of_scan, partitions_of, refuse_version, update_plan, with_generated};
 use super::warnings::Warnings;
 use super::{Plan, Statement, unknown_column};
+use crate::native::constraints::{not_assignable, of_one_row};
 use crate::native::definition::NativeDef;
-use crate::native::partition::only::NamedPartitions;
-use crate::native::rules::{not_assignable, of_one_row};
+use crate::native::partition::explicit_selection::NamedPartitions;
 
 /// A table of the join.
 struct Joined {

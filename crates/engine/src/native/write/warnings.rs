@@ -1,6 +1,6 @@
 //! Warnings of values: gathered by column, told by row.
 
-use pelorus_functions::assign::{Level, Warning};
+use pelorus_functions::assignment::{Level, Warning};
 
 use crate::diagnostics::{self, Diagnostics};
 

@@ -3,7 +3,7 @@
 //! Both sides compute checksums of the same ranges with the same SQL. Where they differ they do so
 //! for many small pieces of the range, by hashes of the primary key, and then for the rows of the
 //! pieces that differ ([`compare`]). What seems to differ then, for rows change in between, is looked
-//! at closely: at one position of the binlog ([`pelorus_mirror::repair`]), where `REPAIR` puts it
+//! at closely: at one position of the binlog ([`pelorus_mirror::control::repair`]), where `REPAIR` puts it
 //! right, too. So what is written meanwhile is never taken for a difference, and of the table's rows
 //! only those are read again that seem to differ.
 
@@ -14,17 +14,17 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::SessionSettings;
-use pelorus_mirror::repair::{Difference, Differs, Examined};
+use pelorus_mirror::control::repair::{Difference, Differs, Examined};
 use pelorus_mirror::{MirrorName, State};
 use pelorus_sql::statement::MirrorTarget;
 
 use self::compare::{Compared, Pair};
 use super::Session;
 use crate::api::Outcome;
-use crate::grid::{Cell, Grid, text};
 use crate::links::LinkedDatabase;
 use crate::mirror::hidden_database;
 use crate::native::definition::NativeDef;
+use crate::result_table::{Cell, ResultTable, text};
 use crate::scalar::{text_of, value_at};
 use crate::session::stream;
 
@@ -45,7 +45,7 @@ impl Session {
         target: &MirrorTarget,
         repair: bool,
     ) -> Result<Outcome> {
-        let mut grid = Grid::new(vec![
+        let mut grid = ResultTable::new(vec![
             text("Table", 128),
             text("Op", 16),
             text("Msg_type", 16),

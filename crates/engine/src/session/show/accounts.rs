@@ -6,15 +6,15 @@ use pelorus_sql::statement::{LockTime, Show, UserName};
 
 use super::super::Session;
 use crate::accounts::{Account, AccountName};
-use crate::grid::{Grid, text};
 use crate::info::READ_PRIVILEGES;
+use crate::result_table::{ResultTable, text};
 
 impl Session {
     /// `SHOW GRANTS [FOR account]`.
-    pub(super) fn show_grants(&self, show: &Show) -> Result<Grid> {
+    pub(super) fn show_grants(&self, show: &Show) -> Result<ResultTable> {
         let account = self.shown_account(show)?;
         let title = format!("Grants for {}@{}", account.name.user, account.name.host);
-        let mut grid = Grid::new(vec![text(&title, 1024)]);
+        let mut grid = ResultTable::new(vec![text(&title, 1024)]);
         let name = quoted(&account.name);
         let grant = if account.read_only {
             format!("GRANT {} ON *.* TO {name}", READ_PRIVILEGES.join(", "))
@@ -26,10 +26,10 @@ impl Session {
     }
 
     /// `SHOW CREATE USER`.
-    pub(super) fn show_create_user(&self, show: &Show) -> Result<Grid> {
+    pub(super) fn show_create_user(&self, show: &Show) -> Result<ResultTable> {
         let account = self.shown_account(show)?;
         let title = format!("CREATE USER for {}@{}", account.name.user, account.name.host);
-        let mut grid = Grid::new(vec![text(&title, 1024)]);
+        let mut grid = ResultTable::new(vec![text(&title, 1024)]);
         let mut sql =
             format!("CREATE USER {} IDENTIFIED WITH '{}'", quoted(&account.name), account.plugin);
         if !account.authentication.is_empty() {
@@ -83,10 +83,10 @@ impl Session {
     }
 
     /// `SHOW CREATE SERVER name`, with stars for the password.
-    pub(super) fn show_create_server(&self, show: &Show) -> Result<Grid> {
+    pub(super) fn show_create_server(&self, show: &Show) -> Result<ResultTable> {
         let name = show.table.as_ref().map(|table| table.name.as_str()).unwrap_or_default();
         let server = self.engine.servers().get(name)?;
-        let mut grid = Grid::new(vec![text("Server", 64), text("Create Server", 1024)]);
+        let mut grid = ResultTable::new(vec![text("Server", 64), text("Create Server", 1024)]);
         grid.push(vec![server.name.clone().into(), server.create_statement().into()]);
         Ok(grid)
     }

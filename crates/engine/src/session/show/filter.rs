@@ -9,15 +9,15 @@ use pelorus_query::{Catalog, Database, InfoSchema};
 use pelorus_types::Column;
 
 use super::super::Session;
-use super::super::view::View;
+use super::super::statement_snapshot::View;
 use crate::api::{ResultSet, RowFormat};
-use crate::grid::Grid;
+use crate::result_table::ResultTable;
 
 /// The name of the schema and of its one table; no database can have it.
 const NAME: &str = "(show)";
 
 /// A schema of one table.
-struct OneTable(Grid);
+struct OneTable(ResultTable);
 
 #[async_trait]
 impl InfoSchema for OneTable {
@@ -50,7 +50,7 @@ impl Session {
     pub(super) async fn filtered(
         &self,
         view: &Arc<View>,
-        grid: Grid,
+        grid: ResultTable,
         condition: &str,
         format: RowFormat,
     ) -> Result<ResultSet> {

@@ -3,8 +3,8 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::names;
+use pelorus_sql::ast_analysis::{self, Node};
 use pelorus_sql::lexer::server_text;
-use pelorus_sql::normalise::{self, Node};
 use pelorus_sql::statement::{Show, ShowKind};
 use pelorus_sql::{Mode, literal, parse_expression};
 
@@ -79,11 +79,11 @@ fn of_rows(condition: &str, mode: Mode) -> Result<String> {
         Err(Error::unsupported(format_args!("{what} in SHOW ... WHERE about a linked server")))
     };
     let mut has_query = false;
-    normalise::walk_expr(&expr, &mut |node| has_query |= matches!(node, Node::Query(_)));
+    ast_analysis::walk_expr(&expr, &mut |node| has_query |= matches!(node, Node::Query(_)));
     if has_query {
         return refused("a subquery");
     }
-    let on = normalise::expression_dependence(&expr, mode);
+    let on = ast_analysis::expression_dependence(&expr, mode);
     if on.assigns || !on.user_variables.is_empty() || !on.system_variables.is_empty() {
         return refused("a variable");
     }

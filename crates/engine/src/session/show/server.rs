@@ -8,22 +8,22 @@ use pelorus_sql::statement::ShowKind;
 use pelorus_types::{Column, ColumnType, Flags};
 
 use super::super::Session;
-use super::super::view::View;
+use super::super::statement_snapshot::View;
 use crate::diagnostics::Level;
-use crate::grid::{Cell, Grid, int, nullable_text, small_int, text, uint};
 use crate::info::{InfoTables, SCHEMAS};
+use crate::result_table::{Cell, ResultTable, int, nullable_text, small_int, text, uint};
 use crate::scalar::value_at;
 use crate::variables::{Scope, TABLE};
 
 /// Characters of a statement that `SHOW PROCESSLIST` shows without `FULL`.
 const INFO_CHARS: usize = 100;
 
-fn names_and_values() -> Grid {
-    Grid::new(vec![text("Variable_name", 64), nullable_text("Value", 2048)])
+fn names_and_values() -> ResultTable {
+    ResultTable::new(vec![text("Variable_name", 64), nullable_text("Value", 2048)])
 }
 
 /// `SHOW VARIABLES`.
-pub(super) fn variables(view: &View, global: bool) -> Grid {
+pub(super) fn variables(view: &View, global: bool) -> ResultTable {
     let mut grid = names_and_values();
     for variable in TABLE {
         if global && variable.scope == Scope::Session {
@@ -36,18 +36,18 @@ pub(super) fn variables(view: &View, global: bool) -> Grid {
 }
 
 /// A number of `SHOW COUNT(*) WARNINGS`.
-pub(super) fn one_count(name: &str, count: usize) -> Grid {
+pub(super) fn one_count(name: &str, count: usize) -> ResultTable {
     let ty = ColumnType::bigint_unsigned();
-    let mut grid = Grid::new(vec![Column::computed(name, ty)]);
+    let mut grid = ResultTable::new(vec![Column::computed(name, ty)]);
     grid.push(vec![count.into()]);
     grid
 }
 
 /// `SHOW [FULL] PROCESSLIST`.
-pub(super) fn processlist(view: &View, full: bool) -> Grid {
+pub(super) fn processlist(view: &View, full: bool) -> ResultTable {
     let mut id = uint("Id");
     id.ty.length = 22;
-    let mut grid = Grid::new(vec![
+    let mut grid = ResultTable::new(vec![
         id,
         text("User", 32),
         text("Host", 255),
@@ -76,7 +76,7 @@ pub(super) fn processlist(view: &View, full: bool) -> Grid {
 }
 
 /// The rows of a table of the information schema, under the names that `SHOW` has.
-pub(super) async fn info(view: &Arc<View>, table: &str) -> Result<Grid> {
+pub(super) async fn info(view: &Arc<View>, table: &str) -> Result<ResultTable> {
     let names: &[(&str, &str)] = match table {
         "ENGINES" => &[
             ("ENGINE", "Engine"),
@@ -103,7 +103,7 @@ pub(super) async fn info(view: &Arc<View>, table: &str) -> Result<Grid> {
         ],
     };
     let Some(schema) = InfoTables::of("information_schema", view) else {
-        return Ok(Grid::default());
+        return Ok(ResultTable::default());
     };
     let columns = schema.table(table).unwrap_or_default();
     let batch = schema.rows(table, &[]).await?;
@@ -114,7 +114,7 @@ pub(super) async fn info(view: &Arc<View>, table: &str) -> Result<Grid> {
             Some((at, Column { name: (*to).to_owned(), ..columns[at].clone() }))
         })
         .collect();
-    let mut grid = Grid::new(picked.iter().map(|(_, column)| column.clone()).collect());
+    let mut grid = ResultTable::new(picked.iter().map(|(_, column)| column.clone()).collect());
     for row in 0..batch.num_rows() {
         let cells = picked
             .iter()
@@ -137,8 +137,8 @@ fn cell(value: pelorus_functions::Value) -> Cell {
 }
 
 /// `SHOW PLUGINS`.
-pub(super) fn plugins() -> Grid {
-    let mut grid = Grid::new(vec![
+pub(super) fn plugins() -> ResultTable {
+    let mut grid = ResultTable::new(vec![
         text("Name", 64),
         text("Status", 10),
         text("Type", 80),
@@ -158,8 +158,9 @@ pub(super) fn plugins() -> Grid {
 }
 
 /// `SHOW PRIVILEGES`: what an account may have here.
-pub(super) fn privileges() -> Grid {
-    let mut grid = Grid::new(vec![text("Privilege", 10), text("Context", 15), text("Comment", 64)]);
+pub(super) fn privileges() -> ResultTable {
+    let mut grid =
+        ResultTable::new(vec![text("Privilege", 10), text("Context", 15), text("Comment", 64)]);
     for (privilege, comment) in [
         ("Select", "To read all tables: every account"),
         ("All", "To do everything: accounts that are not READ ONLY"),
@@ -170,8 +171,8 @@ pub(super) fn privileges() -> Grid {
 }
 
 /// `SHOW SERVERS`: every server of every link.
-pub(super) fn servers(view: &View) -> Grid {
-    let mut grid = Grid::new(vec![
+pub(super) fn servers(view: &View) -> ResultTable {
+    let mut grid = ResultTable::new(vec![
         text("Link", 64),
         text("Address", 255),
         text("Role", 8),
@@ -198,7 +199,7 @@ pub(super) fn servers(view: &View) -> Grid {
 
 impl Session {
     /// `SHOW STATUS`.
-    pub(super) fn show_status(&self, global: bool) -> Grid {
+    pub(super) fn show_status(&self, global: bool) -> ResultTable {
         let mut all = self.engine.status(global, &self.process);
         if !global {
             let cipher = if self.login.encrypted { "TLS" } else { "" };
@@ -213,10 +214,14 @@ impl Session {
     }
 
     /// `SHOW WARNINGS` and `SHOW ERRORS`.
-    pub(super) fn show_conditions(&self, errors_only: bool, limit: Option<(u64, u64)>) -> Grid {
+    pub(super) fn show_conditions(
+        &self,
+        errors_only: bool,
+        limit: Option<(u64, u64)>,
+    ) -> ResultTable {
         let mut code = small_int("Code", 5, true);
         code.ty.flags = code.ty.flags.with(Flags::NOT_NULL);
-        let mut grid = Grid::new(vec![text("Level", 7), code, text("Message", 512)]);
+        let mut grid = ResultTable::new(vec![text("Level", 7), code, text("Message", 512)]);
         let (offset, count) = limit.unwrap_or((0, u64::MAX));
         let bound = |value| usize::try_from(value).unwrap_or(usize::MAX);
         let conditions = self.diagnostics.conditions();
@@ -236,7 +241,7 @@ impl Session {
     }
 
     /// `SHOW DATABASES`.
-    pub(super) async fn show_databases(&self) -> Grid {
+    pub(super) async fn show_databases(&self) -> ResultTable {
         self.engine.links().refresh().await;
         let mut names: Vec<String> = SCHEMAS.iter().map(|name| (*name).to_owned()).collect();
         let linked = self.engine.links().databases();
@@ -244,7 +249,7 @@ impl Session {
         names.extend(self.engine.native().databases().into_iter().map(|(name, _)| name));
         names.sort();
         names.dedup();
-        let mut grid = Grid::new(vec![text("Database", 64)]);
+        let mut grid = ResultTable::new(vec![text("Database", 64)]);
         for name in names {
             grid.push(vec![name.into()]);
         }
@@ -252,7 +257,11 @@ impl Session {
     }
 
     /// `SHOW PROCEDURE STATUS` and `SHOW FUNCTION STATUS`, from the servers' information schemas.
-    pub(super) async fn show_routines(&self, view: &Arc<View>, kind: ShowKind) -> Result<Grid> {
+    pub(super) async fn show_routines(
+        &self,
+        view: &Arc<View>,
+        kind: ShowKind,
+    ) -> Result<ResultTable> {
         const SHOWN: [(&str, &str); 12] = [
             ("ROUTINE_SCHEMA", "Db"),
             ("ROUTINE_NAME", "Name"),
@@ -269,12 +278,12 @@ impl Session {
         ];
         let wanted = if kind == ShowKind::FunctionStatus { "FUNCTION" } else { "PROCEDURE" };
         let Some(schema) = InfoTables::of("information_schema", view) else {
-            return Ok(Grid::default());
+            return Ok(ResultTable::default());
         };
         let columns = schema.table("ROUTINES").unwrap_or_default();
         let equals = [("ROUTINE_TYPE".to_owned(), wanted.to_owned())];
         let batch = schema.rows("ROUTINES", &equals).await?;
-        let mut grid = Grid::default();
+        let mut grid = ResultTable::default();
         let mut picked = Vec::new();
         for (from, to) in SHOWN {
             if let Some(at) = columns.iter().position(|column| column.name == from) {

@@ -3,11 +3,11 @@
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{Show, ShowKind};
 
-use crate::grid::{Cell, Grid, int, nullable_text, text};
 use crate::info::definitions::{ALL, Definition};
+use crate::result_table::{Cell, ResultTable, int, nullable_text, text};
 
 /// What a `SHOW` tells of one of our schemas.
-pub(super) fn own(schema: &str, show: &Show) -> Result<Grid> {
+pub(super) fn own(schema: &str, show: &Show) -> Result<ResultTable> {
     match show.kind {
         ShowKind::Tables => Ok(tables(schema, show)),
         ShowKind::TableStatus => Ok(table_status(schema)),
@@ -49,16 +49,21 @@ pub(super) fn own(schema: &str, show: &Show) -> Result<Grid> {
     }
 }
 
-fn named(names: &[&str]) -> Grid {
-    Grid::new(names.iter().map(|name| text(name, 64)).collect())
+fn named(names: &[&str]) -> ResultTable {
+    ResultTable::new(names.iter().map(|name| text(name, 64)).collect())
 }
 
 /// Tables are open on linked servers only.
-pub(super) fn no_open_tables() -> Grid {
-    Grid::new(vec![text("Database", 64), text("Table", 64), int("In_use"), int("Name_locked")])
+pub(super) fn no_open_tables() -> ResultTable {
+    ResultTable::new(vec![
+        text("Database", 64),
+        text("Table", 64),
+        int("In_use"),
+        int("Name_locked"),
+    ])
 }
 
-fn no_indexes() -> Grid {
+fn no_indexes() -> ResultTable {
     named(&[
         "Table",
         "Non_unique",
@@ -91,13 +96,13 @@ fn definition(schema: &str, show: &Show) -> Result<&'static Definition> {
         })
 }
 
-fn tables(schema: &str, show: &Show) -> Grid {
+fn tables(schema: &str, show: &Show) -> ResultTable {
     let pattern = show.like.as_ref().map(|like| format!(" ({like})")).unwrap_or_default();
     let mut columns = vec![text(&format!("Tables_in_{schema}{pattern}"), 64)];
     if show.full {
         columns.push(text("Table_type", 11));
     }
-    let mut grid = Grid::new(columns);
+    let mut grid = ResultTable::new(columns);
     for table in of_schema(schema) {
         let mut row: Vec<Cell> = vec![table.name.into()];
         if show.full {
@@ -108,7 +113,7 @@ fn tables(schema: &str, show: &Show) -> Grid {
     grid
 }
 
-fn table_status(schema: &str) -> Grid {
+fn table_status(schema: &str) -> ResultTable {
     const NAMES: [&str; 18] = [
         "Name",
         "Engine",
@@ -129,7 +134,7 @@ fn table_status(schema: &str) -> Grid {
         "Create_options",
         "Comment",
     ];
-    let mut grid = Grid::new(NAMES.iter().map(|name| nullable_text(name, 64)).collect());
+    let mut grid = ResultTable::new(NAMES.iter().map(|name| nullable_text(name, 64)).collect());
     for table in of_schema(schema) {
         let mut row = vec![Cell::Null; NAMES.len()];
         row[0] = table.name.into();
@@ -139,7 +144,7 @@ fn table_status(schema: &str) -> Grid {
     grid
 }
 
-fn columns(table: &Definition, full: bool) -> Grid {
+fn columns(table: &Definition, full: bool) -> ResultTable {
     let mut head = vec![text("Field", 64), text("Type", 1024)];
     if full {
         head.push(nullable_text("Collation", 64));
@@ -153,7 +158,7 @@ fn columns(table: &Definition, full: bool) -> Grid {
     if full {
         head.extend([text("Privileges", 154), text("Comment", 1024)]);
     }
-    let mut grid = Grid::new(head);
+    let mut grid = ResultTable::new(head);
     for column in &table.columns {
         let mut row: Vec<Cell> = vec![column.name.into(), column.sql_type.as_str().into()];
         if full {
@@ -169,7 +174,7 @@ fn columns(table: &Definition, full: bool) -> Grid {
     grid
 }
 
-fn create_table(table: &Definition) -> Grid {
+fn create_table(table: &Definition) -> ResultTable {
     let lines: Vec<String> = table
         .columns
         .iter()
@@ -181,19 +186,19 @@ fn create_table(table: &Definition) -> Grid {
         .collect();
     let name = pelorus_sql::literal::name(table.name);
     let sql = format!("CREATE TEMPORARY TABLE {name} (\n{}\n)", lines.join(",\n"));
-    let mut grid = Grid::new(vec![text("Table", 64), text("Create Table", 1024)]);
+    let mut grid = ResultTable::new(vec![text("Table", 64), text("Create Table", 1024)]);
     grid.push(vec![table.name.into(), sql.into()]);
     grid
 }
 
 /// `SHOW CREATE DATABASE` of one of ours.
-pub(super) fn create_database(schema: &str) -> Grid {
+pub(super) fn create_database(schema: &str) -> ResultTable {
     let schema = schema.to_ascii_lowercase();
     let sql = format!(
         "CREATE DATABASE {} /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci */",
         pelorus_sql::literal::name(&schema)
     );
-    let mut grid = Grid::new(vec![text("Database", 64), text("Create Database", 1024)]);
+    let mut grid = ResultTable::new(vec![text("Database", 64), text("Create Database", 1024)]);
     grid.push(vec![schema.into(), sql.into()]);
     grid
 }

@@ -349,7 +349,7 @@ async fn who_only_reads_does_so_on_the_server() {
     // Connections are shared: each statement finds them as its account needs them.
     for _ in 0..2 {
         for (only_reads, heard) in heard_of(&fake, &mut sessions, "SELECT a FROM shop.t").await {
-            let last = heard.iter().filter(|text| text.contains("transaction_read_only")).last();
+            let last = heard.iter().rfind(|text| text.contains("transaction_read_only"));
             let value = if only_reads { "transaction_read_only=1" } else { "only=DEFAULT" };
             assert!(last.is_some_and(|text| text.contains(value)), "{only_reads}: {heard:?}");
         }

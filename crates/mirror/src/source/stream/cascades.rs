@@ -1,5 +1,5 @@
 //! Foreign keys whose doings the binlog does not have, on their way from events to batches
-//! ([`crate::cascade`]).
+//! ([`crate::apply::foreign_key_actions`]).
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use pelorus_env::blocking;
 use pelorus_error::Result;
 
 use super::{Reader, Source, begin_again};
-use crate::batch::Batch;
-use crate::cascade::{Referrers, positions};
-use crate::copies::CopyTable;
-use crate::mirror::Mirror;
+use crate::apply::batch::Batch;
+use crate::apply::foreign_key_actions::{Referrers, positions};
+use crate::model::copies::CopyTable;
+use crate::model::mirror::Mirror;
 
 /// Foreign keys that refer to the table of an event.
 pub(super) struct Cascades {
@@ -64,7 +64,11 @@ impl Reader<'_> {
             }
             if child.follower(|from| self.is_old(from)).is_some() {
                 let (database, table) = &cascades.name;
-                let why = crate::cascade::depends(database, table, "not followed here");
+                let why = crate::apply::foreign_key_actions::depends(
+                    database,
+                    table,
+                    "not followed here",
+                );
                 self.again(&child, &why)?;
             }
         }
@@ -88,7 +92,7 @@ impl Reader<'_> {
     /// them.
     pub(super) fn stop_unguarded(&self, batch: &mut Batch) -> Result<()> {
         loop {
-            let lost = crate::cascade::unguarded(self.source);
+            let lost = crate::apply::foreign_key_actions::unguarded(self.source);
             if lost.is_empty() {
                 return Ok(());
             }

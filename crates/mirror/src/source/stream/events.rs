@@ -9,8 +9,8 @@ use pelorus_error::Result;
 
 use super::xa::Prepared;
 use super::{Reader, credible};
-use crate::follow::{self, Effect};
-use crate::mirror::Mirror;
+use crate::ddl::{self, Effect};
+use crate::model::mirror::Mirror;
 
 /// A transaction that is being read.
 #[derive(Debug, Default)]
@@ -160,26 +160,26 @@ impl Reader<'_> {
             // Its first words are ASCII in every charset that a client may have.
             Err(_) => String::from_utf8_lossy(&query.bytes).into_owned(),
         };
-        match follow::kind(&text) {
-            follow::Kind::Begin => {
+        match ddl::kind(&text) {
+            ddl::Kind::Begin => {
                 self.transaction.get_or_insert_default().begun = true;
                 Ok(())
             }
-            follow::Kind::XaStart => {
+            ddl::Kind::XaStart => {
                 let transaction = self.transaction.get_or_insert_default();
                 transaction.begun = true;
                 transaction.apart.get_or_insert_default();
                 Ok(())
             }
-            follow::Kind::Commit => self.end_transaction(end),
-            follow::Kind::Rollback => {
+            ddl::Kind::Commit => self.end_transaction(end),
+            ddl::Kind::Rollback => {
                 let touched = self.transaction.as_mut().map(|it| std::mem::take(&mut it.touched));
                 for mirror in touched.unwrap_or_default() {
                     self.again(&mirror, "a transaction in the binlog was rolled back")?;
                 }
                 self.end_transaction(end)
             }
-            follow::Kind::RollbackTo => {
+            ddl::Kind::RollbackTo => {
                 let touched = self.transaction.as_mut().map(|it| std::mem::take(&mut it.touched));
                 for mirror in touched.unwrap_or_default() {
                     self.current_batch().forget(&mirror);
@@ -188,24 +188,24 @@ impl Reader<'_> {
                 let is_open = self.transaction.as_ref().is_some_and(|it| it.begun);
                 if is_open { Ok(()) } else { self.end_transaction(end) }
             }
-            follow::Kind::XaCommit => {
+            ddl::Kind::XaCommit => {
                 self.xa_commit(&text)?;
                 self.end_transaction(end)
             }
-            follow::Kind::XaRollback => {
+            ddl::Kind::XaRollback => {
                 self.xa_rollback(&text);
                 self.end_transaction(end)
             }
-            follow::Kind::Nothing => {
+            ddl::Kind::Nothing => {
                 let is_open = self.transaction.as_ref().is_some_and(|it| it.begun);
                 if is_open { Ok(()) } else { self.end_transaction(end) }
             }
-            follow::Kind::Other => {
+            ddl::Kind::Other => {
                 let is_open = self.transaction.as_ref().is_some_and(|it| it.begun);
                 let alter = self.transaction.as_ref().and_then(|it| it.alter);
                 // An ALTER that begins changes nothing yet; the text comes again when it counts.
                 if !matches!(alter, Some(AlterPhase::Start | AlterPhase::Rollback)) {
-                    let text = follow::bare(self.source, query, &text);
+                    let text = ddl::bare(self.source, query, &text);
                     self.statement(query, text, header).await?;
                 }
                 if is_open { Ok(()) } else { self.end_transaction(end) }
@@ -215,8 +215,8 @@ impl Reader<'_> {
 
     /// A statement that changes definitions, or rows without saying which.
     async fn statement(&mut self, query: &Query, text: &str, header: &EventHeader) -> Result<()> {
-        let mut effects = follow::effects(self.source, query, text, header);
-        if let Some(unclear) = follow::unclear(self.source, query, text) {
+        let mut effects = ddl::effects(self.source, query, text, header);
+        if let Some(unclear) = ddl::unclear(self.source, query, text) {
             effects.extend(unclear.effects(&self.link).await?);
         }
         if effects.is_empty() {
@@ -236,7 +236,7 @@ impl Reader<'_> {
         };
         for effect in effects {
             let is_old = |from: &Position| self.is_old(from);
-            blocking(|| follow::carry_out(self.source, effect, text, &event, &is_old))?;
+            blocking(|| ddl::carry_out(self.source, effect, text, &event, &is_old))?;
         }
         Ok(())
     }

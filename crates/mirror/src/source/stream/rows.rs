@@ -7,10 +7,10 @@ use pelorus_error::{Code, Result};
 
 use super::Reader;
 use super::cascades::Cascades;
-use crate::batch::{Added, Batch, too_large};
-use crate::cascade::Plan;
-use crate::mirror::{Mirror, overtaken};
-use crate::record::State;
+use crate::apply::batch::{Added, Batch, too_large};
+use crate::apply::foreign_key_actions::Plan;
+use crate::model::mirror::{Mirror, overtaken};
+use crate::model::record::State;
 
 impl Reader<'_> {
     pub(super) fn rows(&mut self, rows: &RowsEvent) -> Result<()> {

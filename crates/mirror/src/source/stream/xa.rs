@@ -11,9 +11,10 @@ use pelorus_binlog::{XaPrepare, Xid};
 use pelorus_error::Result;
 
 use super::Reader;
-use crate::batch::Batch;
-use crate::mirror::Mirror;
-use crate::record::{self, XaTables};
+use crate::apply::batch::Batch;
+use crate::model::mirror::Mirror;
+use crate::model::record;
+use crate::model::record::XaTables;
 
 /// Why changes of an XA transaction are not there.
 const TOO_LARGE: &str = "XA transactions took more than pelorus_mirror_transaction_size";
@@ -152,8 +153,8 @@ fn identifier(xid: &Xid) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::tests::World;
-    use crate::record::MirrorRecord;
+    use crate::apply::batch::tests::World;
+    use crate::model::record::MirrorRecord;
 
     fn of_table(world: &World, table: &str, rows: i64) -> Prepared {
         let tables = XaTables::from([("d".to_owned(), table.to_owned(), true)]);

@@ -9,7 +9,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{TimeZone, Value, array_of};
 use pelorus_link::SessionSettings;
 use pelorus_mirror::MirrorName;
-use pelorus_mirror::repair::Suspects;
+use pelorus_mirror::control::repair::Suspects;
 use pelorus_query::QueryContext;
 use pelorus_sql::literal;
 

@@ -1,0 +1,244 @@
+//! What expressions of a definition may not have, by where they stand: functions whose value is not
+//! that of the row alone, variables, subqueries, rows, aggregates and window functions.
+
+use pelorus_error::{Code, Error, Result};
+use pelorus_functions::names::is_function;
+use pelorus_sql::ast_analysis::{self, Call, Node, is_aggregate_name, walk_expr};
+use sqlparser::ast::Expr;
+
+/// Functions that no expression of a definition calls.
+const NEVER: [&str; 18] = [
+    "BENCHMARK",
+    "FOUND_ROWS",
+    "GET_LOCK",
+    "ICU_VERSION",
+    "IS_FREE_LOCK",
+    "IS_USED_LOCK",
+    "LAST_INSERT_ID",
+    "LOAD_FILE",
+    "MASTER_POS_WAIT",
+    "NAME_CONST",
+    "RELEASE_ALL_LOCKS",
+    "RELEASE_LOCK",
+    "ROW_COUNT",
+    "SLEEP",
+    "UPDATEXML",
+    "VALUES",
+    "VERSION",
+    "WAIT_FOR_EXECUTED_GTID_SET",
+];
+
+/// Functions whose value is another one at another time or in another session: only defaults call
+/// them.
+const ONLY_DEFAULTS: [&str; 27] = [
+    "CONNECTION_ID",
+    "CURDATE",
+    "CURRENT_DATE",
+    "CURRENT_ROLE",
+    "CURRENT_TIME",
+    "CURRENT_TIMESTAMP",
+    "CURRENT_USER",
+    "CURTIME",
+    "DATABASE",
+    "LOCALTIME",
+    "LOCALTIMESTAMP",
+    "NOW",
+    "RAND",
+    "RANDOM_BYTES",
+    "ROLES_GRAPHML",
+    "SCHEMA",
+    "SESSION_USER",
+    "STATEMENT_DIGEST",
+    "STATEMENT_DIGEST_TEXT",
+    "SYSDATE",
+    "SYSTEM_USER",
+    "USER",
+    "UTC_DATE",
+    "UTC_TIME",
+    "UTC_TIMESTAMP",
+    "UUID",
+    "UUID_SHORT",
+];
+
+/// Where an expression stands: of which column it is the default or the value, or the name of the
+/// CHECK that it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    Default(&'a str),
+    Generated(&'a str),
+    Check(&'a str),
+}
+
+impl Place<'_> {
+    /// Refuses an expression that cannot stand here.
+    ///
+    /// # Errors
+    /// MySQL's of what it has.
+    pub(crate) fn check(self, tree: &Expr) -> Result<()> {
+        of_one_row(tree)?;
+        let mut wrong = None;
+        walk_expr(tree, &mut |node| {
+            let found = match node {
+                Node::Query(_) => Some(self.subquery()),
+                Node::Expr(Expr::Identifier(name)) if name.quote_style.is_none() => {
+                    name.value.starts_with('@').then(|| self.variable())
+                }
+                _ => None,
+            };
+            wrong = wrong.take().or(found);
+        });
+        if let Expr::Tuple(_) = inner(tree) {
+            wrong = wrong.or_else(|| self.row());
+        }
+        let calls = ast_analysis::calls(tree);
+        let wrong = wrong.or_else(|| calls.iter().find_map(|call| self.call(call)));
+        wrong.map_or(Ok(()), Err)
+    }
+
+    fn subquery(self) -> Error {
+        match self {
+            Self::Default(column) => Error::new(
+                Code::DefaultFunction,
+                format!(
+                    "Default value expression of column '{column}' contains a disallowed function."
+                ),
+            ),
+            Self::Generated(column) => Error::new(
+                Code::GeneratedColumnFunction,
+                format!(
+                    "Expression of generated column '{column}' contains a disallowed function."
+                ),
+            ),
+            Self::Check(name) => Error::new(
+                Code::CheckFunction,
+                format!(
+                    "An expression of a check constraint '{name}' contains disallowed function."
+                ),
+            ),
+        }
+    }
+
+    fn variable(self) -> Error {
+        match self {
+            Self::Default(column) | Self::Generated(column) => Error::new(
+                Code::DefaultVariable,
+                format!(
+                    "Default value expression of column '{column}' cannot refer user or system \
+                     variables."
+                ),
+            ),
+            Self::Check(name) => Error::new(
+                Code::CheckVariable,
+                format!(
+                    "An expression of a check constraint '{name}' cannot refer to a user or system \
+                     variable."
+                ),
+            ),
+        }
+    }
+
+    fn row(self) -> Option<Error> {
+        Some(match self {
+            Self::Default(column) => Error::new(
+                Code::DefaultRowValue,
+                format!(
+                    "Default value expression of column '{column}' cannot refer to a row value."
+                ),
+            ),
+            Self::Generated(column) => Error::new(
+                Code::GeneratedColumnRowValue,
+                format!("Expression of generated column '{column}' cannot refer to a row value."),
+            ),
+            Self::Check(_) => return None,
+        })
+    }
+
+    /// The error of a call that cannot stand here.
+    fn call(self, call: &Call) -> Option<Error> {
+        let name = call.name.as_str();
+        let is_never = NEVER.binary_search(&name).is_ok();
+        let is_of_moment = ONLY_DEFAULTS.binary_search(&name).is_ok();
+        let is_known = is_function(name) || is_aggregate_name(name) || call.window;
+        let function = match name {
+            "NAME_CONST" => return Some(self.subquery()),
+            // MySQL says in some places what it calls a function itself.
+            "VERSION" | "ICU_VERSION" => format!("{}()", name.to_ascii_lowercase()),
+            "MASTER_POS_WAIT" => "source_pos_wait".to_owned(),
+            "CURRENT_DATE" => "curdate".to_owned(),
+            "CURRENT_TIME" => "curtime".to_owned(),
+            "CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP" => "now".to_owned(),
+            "SCHEMA" => "database".to_owned(),
+            "SESSION_USER" | "SYSTEM_USER" => "user".to_owned(),
+            _ if is_known => name.to_ascii_lowercase(),
+            _ => call.written.split('.').map(|it| format!("`{it}`")).collect::<Vec<_>>().join("."),
+        };
+        let is_wrong = is_never || !is_known || is_of_moment && !matches!(self, Self::Default(_));
+        is_wrong.then(|| match self {
+            Self::Default(column) => Error::new(
+                Code::DefaultNamedFunction,
+                format!(
+                    "Default value expression of column '{column}' contains a disallowed function: \
+                     {function}."
+                ),
+            ),
+            Self::Generated(column) => Error::new(
+                Code::GeneratedColumnNamedFunction,
+                format!(
+                    "Expression of generated column '{column}' contains a disallowed function: \
+                     {function}."
+                ),
+            ),
+            Self::Check(name) => Error::new(
+                Code::CheckNamedFunction,
+                format!(
+                    "An expression of a check constraint '{name}' contains disallowed function: \
+                     {function}."
+                ),
+            ),
+        })
+    }
+}
+
+/// Refuses an aggregate or a window function outside of subqueries, where there is one row.
+///
+/// # Errors
+/// 1111 and 3593.
+pub(crate) fn of_one_row(tree: &Expr) -> Result<()> {
+    for call in ast_analysis::calls(tree) {
+        if call.window {
+            let name = call.name.to_ascii_lowercase();
+            let text = format!("You cannot use the window function '{name}' in this context.'");
+            return Err(Error::new(Code::InvalidWindowFunctionUse, text));
+        }
+        if is_aggregate_name(&call.name) && call.name != "ANY_VALUE" || call.name == "GROUPING" {
+            return Err(Error::new(Code::InvalidGroupFunction, "Invalid use of group function"));
+        }
+    }
+    Ok(())
+}
+
+/// An expression without the parentheses around it.
+fn inner(tree: &Expr) -> &Expr {
+    match tree {
+        Expr::Nested(nested) => inner(nested),
+        other => other,
+    }
+}
+
+/// Whether an expression calls a function whose value is not that of the row alone.
+pub(crate) fn not_of_rows(tree: &Expr) -> bool {
+    ast_analysis::calls(tree).iter().any(|call| {
+        let name = call.name.as_str();
+        NEVER.binary_search(&name).is_ok() || ONLY_DEFAULTS.binary_search(&name).is_ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_functions_are_sorted() {
+        assert!(NEVER.is_sorted() && ONLY_DEFAULTS.is_sorted());
+    }
+}

@@ -1,0 +1,106 @@
+//! Mathematical functions on doubles.
+
+use std::sync::Arc;
+
+use pelorus_error::Result;
+use pelorus_types::ColumnType;
+
+use crate::call::Call;
+use crate::context::EvalContext;
+use crate::registry::errors::{out_of_range, parameter_count};
+use crate::types::result_type::{double_type, null_if_any};
+use crate::value::{Arg, Value};
+
+/// What a function gives: a number, NULL, or NULL with warning 3020.
+enum Given {
+    Number(f64),
+    Null,
+    BadLogarithm,
+}
+
+/// `PI()`.
+pub(crate) fn pi(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    if !args.is_empty() {
+        return Err(parameter_count(name));
+    }
+    let ty = double_type(8, 6).not_null();
+    Ok(Call::rowwise(name, args, ctx, ty, |_, _| Ok(Value::Double(std::f64::consts::PI))))
+}
+
+/// Binds a function of one number.
+pub(crate) fn unary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Call>> {
+    let op: fn(f64) -> Given = match name {
+        "SQRT" => |x| if x < 0.0 { Given::Null } else { Given::Number(x.sqrt()) },
+        "EXP" => |x| Given::Number(x.exp()),
+        "LN" => |x| logarithm(x, f64::ln),
+        "LOG" if args.len() == 1 => |x| logarithm(x, f64::ln),
+        "LOG2" => |x| logarithm(x, f64::log2),
+        "LOG10" => |x| logarithm(x, f64::log10),
+        "SIN" => |x| Given::Number(x.sin()),
+        "COS" => |x| Given::Number(x.cos()),
+        "TAN" => |x| Given::Number(x.tan()),
+        "COT" => |x| Given::Number(1.0 / x.tan()),
+        "ASIN" => |x| if x.abs() > 1.0 { Given::Null } else { Given::Number(x.asin()) },
+        "ACOS" => |x| if x.abs() > 1.0 { Given::Null } else { Given::Number(x.acos()) },
+        "ATAN" if args.len() == 1 => |x| Given::Number(x.atan()),
+        "DEGREES" => |x| Given::Number(x / (std::f64::consts::PI / 180.0)),
+        "RADIANS" => |x| Given::Number(x * (std::f64::consts::PI / 180.0)),
+        _ => return None,
+    };
+    let [_] = args else { return Some(Err(parameter_count(name))) };
+    let exact = matches!(name, "DEGREES" | "RADIANS");
+    let ty = if exact {
+        null_if_any(ColumnType::double(), args)
+    } else {
+        ColumnType::double().nullable()
+    };
+    let text = format!("{}({})", name.to_ascii_lowercase(), args[0].text);
+    Some(Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        let Some(x) = batch.inputs[0].real(row) else { return Ok(Value::Null) };
+        finish(op(x), batch.ctx, &text)
+    })))
+}
+
+fn logarithm(x: f64, log: fn(f64) -> f64) -> Given {
+    if x <= 0.0 { Given::BadLogarithm } else { Given::Number(log(x)) }
+}
+
+fn finish(given: Given, ctx: &EvalContext, text: &str) -> Result<Value> {
+    match given {
+        Given::Number(value) if value.is_finite() => Ok(Value::Double(value)),
+        Given::Number(_) => Err(out_of_range("DOUBLE", text)),
+        Given::Null => Ok(Value::Null),
+        Given::BadLogarithm => {
+            ctx.warn(3020, "Invalid argument for logarithm");
+            Ok(Value::Null)
+        }
+    }
+}
+
+/// Binds `POW`, `ATAN2` and the forms of `LOG` and `ATAN` with two arguments.
+pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Call>> {
+    let op: fn(f64, f64) -> Given = match name {
+        "POW" | "POWER" => |x, y| Given::Number(x.powf(y)),
+        "ATAN" | "ATAN2" => |y, x| Given::Number(y.atan2(x)),
+        "LOG" => |base, x| {
+            if base <= 0.0 || x <= 0.0 || base == 1.0 {
+                Given::BadLogarithm
+            } else {
+                Given::Number(x.ln() / base.ln())
+            }
+        },
+        _ => return None,
+    };
+    let [left, right] = args else { return Some(Err(parameter_count(name))) };
+    let text = match name {
+        "POW" | "POWER" => format!("pow({},{})", left.text, right.text),
+        _ => format!("{}({},{})", name.to_ascii_lowercase(), left.text, right.text),
+    };
+    let ty = ColumnType::double().nullable();
+    Some(Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+        let (Some(a), Some(b)) = (batch.inputs[0].real(row), batch.inputs[1].real(row)) else {
+            return Ok(Value::Null);
+        };
+        finish(op(a, b), batch.ctx, &text)
+    })))
+}

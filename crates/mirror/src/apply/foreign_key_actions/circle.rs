@@ -1,0 +1,113 @@
+//! What must be there before a table with foreign keys can begin to be read, and tables that refer to
+//! each other in a circle.
+//!
+//! A table begins when those that it refers to are followed, and are whole if they have such keys
+//! themselves. In a circle none could ever be the first. There each begins as soon as it is known of
+//! all others that they can: what they refer to outside of the circle is there, and all of their keys
+//! are known. It is followed from then on, but read only when all others are followed, too: what they
+//! did before was not seen, so its copy is emptied at that moment. What a change does to a table of the circle that is not whole yet cannot be traced on
+//! from there: all that are followed of those that it may lead to begin anew then
+//! ([`super::plan`]), so that nothing is guessed.
+
+use std::sync::Arc;
+
+use pelorus_error::{Code, Error, Result};
+
+use super::{ForeignKey, depends, in_part};
+use crate::model::mirror::Mirror;
+use crate::model::record::State;
+use crate::source::Source;
+
+/// Looks whether all tables that foreign keys refer to can be seen through, so that the table with
+/// the keys can begin to be read. The keys are in its record already.
+///
+/// # Errors
+/// What is missing yet; columns that cannot be compared (1235).
+pub(crate) fn check_parents(
+    source: &Source,
+    mirror: &Arc<Mirror>,
+    keys: &[ForeignKey],
+) -> Result<()> {
+    let mut circle = vec![Arc::clone(mirror)];
+    let mut todo: Vec<ForeignKey> = keys.to_vec();
+    while let Some(key) = todo.pop() {
+        let parent = source.mirror(&key.database, &key.table);
+        if parent.as_ref().is_some_and(|it| circle.iter().any(|one| Arc::ptr_eq(one, it))) {
+            continue;
+        }
+        if let Some(parent) = parent.as_ref().filter(|it| can_begin(it.state()))
+            && refers_to(source, parent, mirror)
+        {
+            if parent.record().filter.is_some() {
+                return Err(in_part(&parent.name));
+            }
+            todo.extend(parent.foreign_keys().iter().cloned());
+            circle.push(Arc::clone(parent));
+            continue;
+        }
+        check_parent(&key, parent)?;
+    }
+    Ok(())
+}
+
+/// A table outside of a circle.
+fn check_parent(key: &ForeignKey, parent: Option<Arc<Mirror>>) -> Result<()> {
+    let wait = |how: &str| {
+        let text = depends(&key.database, &key.table, how);
+        Err(Error::new(Code::QueryOnForeign, text))
+    };
+    let Some(parent) = parent else {
+        return wait(&format!(
+            "not mirrored: MIRROR TABLE `{}`.`{}` first",
+            key.database, key.table
+        ));
+    };
+    let state = parent.state();
+    if !state.follows() {
+        return wait(state.word());
+    }
+    if parent.record().filter.is_some() {
+        return Err(in_part(&parent.name));
+    }
+    // What its own foreign keys do goes on from it only when it is whole.
+    let passes_on = !parent.foreign_keys().is_empty();
+    if passes_on && state != State::Live {
+        return wait(state.word());
+    }
+    Ok(())
+}
+
+/// Whether a mirror of a circle is followed, or will be without anybody's help.
+fn can_begin(state: State) -> bool {
+    state.follows() || state == State::Waiting
+}
+
+/// The other tables to which foreign keys lead from a table and back.
+pub(crate) fn others_of_circle(source: &Source, mirror: &Arc<Mirror>) -> Vec<Arc<Mirror>> {
+    let mut all = source.mirrors();
+    all.retain(|other| {
+        !Arc::ptr_eq(other, mirror)
+            && refers_to(source, mirror, other)
+            && refers_to(source, other, mirror)
+    });
+    all
+}
+
+/// Whether foreign keys lead from one table to another, directly or through others.
+pub(super) fn refers_to(source: &Source, one: &Arc<Mirror>, other: &Arc<Mirror>) -> bool {
+    let mut seen = vec![Arc::clone(one)];
+    let mut todo = vec![Arc::clone(one)];
+    while let Some(mirror) = todo.pop() {
+        for key in mirror.foreign_keys().iter() {
+            let Some(parent) = source.mirror(&key.database, &key.table) else { continue };
+            if Arc::ptr_eq(&parent, other) {
+                return true;
+            }
+            if !seen.iter().any(|it| Arc::ptr_eq(it, &parent)) {
+                seen.push(Arc::clone(&parent));
+                todo.push(parent);
+            }
+        }
+    }
+    false
+}

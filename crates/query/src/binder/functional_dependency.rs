@@ -1,0 +1,359 @@
+//! Which columns of a block determine others, as MySQL's `ONLY_FULL_GROUP_BY` knows it.
+//!
+//! | what | determines |
+//! | --- | --- |
+//! | a primary key, a unique key without NULLs | all columns of its table |
+//! | `a = b` of WHERE and of inner joins | each of the two the other; a constant determines by itself |
+//! | ON of an outer join | `inner = inner` as above; all columns of the outer side that ON names, those of the inner side that ON compares with them or with constants |
+//! | a column of a derived table | what its expression determines within |
+//! | the keys of a derived table with GROUP BY | all its columns |
+//!
+//! An outer join fills rows with NULL. A fact about its inner side outlives that only if a NULL in
+//! what determines comes with NULL in what is determined ([`Fact::survives`]). An outer join whose
+//! NULLs WHERE rejects is an inner join.
+
+use std::ops::Range;
+
+use pelorus_sql::Mode;
+use pelorus_sql::ast_analysis::{self, Node, walk_expr};
+use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
+
+use super::clause_names::own_columns;
+use super::grouped::all_columns;
+use super::scope::{Scope, path_of};
+use crate::federation::block::Kind;
+
+/// That some columns determine others, by their places in a scope or among the outputs of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fact {
+    /// What determines; empty of constants.
+    pub(crate) from: Vec<usize>,
+    /// What is determined.
+    pub(crate) to: Vec<usize>,
+    /// Whether it holds of rows that an outer join fills with NULL, too.
+    pub(crate) survives: bool,
+}
+
+/// What is known of the columns of a scope, or of the outputs of a query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts(Vec<Fact>);
+
+impl Facts {
+    /// Adds a fact.
+    pub(crate) fn add(&mut self, from: Vec<usize>, to: Vec<usize>, survives: bool) {
+        self.0.push(Fact { from, to, survives });
+    }
+
+    /// Adds the facts about columns of the same scope.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The same facts with all places moved on.
+    pub(crate) fn moved(mut self, by: usize) -> Self {
+        for fact in &mut self.0 {
+            fact.from.iter_mut().chain(&mut fact.to).for_each(|at| *at += by);
+        }
+        self
+    }
+
+    /// The single facts.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Fact> {
+        self.0.iter()
+    }
+
+    /// Adds to `known` everything that it determines. `surviving` says to use the facts alone that
+    /// hold of rows filled with NULL.
+    pub(crate) fn close(&self, known: &mut [bool], surviving: bool) {
+        let mut left: Vec<&Fact> =
+            self.0.iter().filter(|fact| fact.survives || !surviving).collect();
+        loop {
+            let before = left.len();
+            left.retain(|fact| {
+                let applies = fact.from.iter().all(|&at| known[at]);
+                if applies {
+                    fact.to.iter().for_each(|&at| known[at] = true);
+                }
+                !applies
+            });
+            if left.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Adds what the equalities among conditions say that every row meets.
+    pub(crate) fn add_conditions<'a>(
+        &mut self,
+        conditions: impl IntoIterator<Item = &'a ast::Expr>,
+        scope: &Scope,
+        mode: Mode,
+    ) {
+        for (a, b) in conditions.into_iter().flat_map(|it| equalities(it, scope, mode)) {
+            match (a, b) {
+                (Side::Column(a), Side::Column(b)) => {
+                    self.add(vec![a], vec![b], true);
+                    self.add(vec![b], vec![a], true);
+                }
+                (Side::Column(a), Side::Constant) | (Side::Constant, Side::Column(a)) => {
+                    self.add(Vec::new(), vec![a], false);
+                }
+                (Side::Constant, Side::Constant) => {}
+            }
+        }
+    }
+
+    /// What a join leaves of the facts about its sides and adds to them. `scope` has both sides, the
+    /// right one from `begin` on.
+    pub(crate) fn join(
+        &mut self,
+        scope: &Scope,
+        (kind, begin): (Kind, usize),
+        on: &[&ast::Expr],
+        mode: Mode,
+    ) {
+        let inner = match kind {
+            Kind::Inner => return self.add_conditions(on.iter().copied(), scope, mode),
+            Kind::Left => begin..scope.columns.len(),
+            Kind::Right => 0..begin,
+        };
+        let is_fixed = on.iter().all(|it| is_fixed(it, mode));
+        let mut outer: Vec<usize> = on.iter().flat_map(|it| own_columns(it, scope)).collect();
+        outer.retain(|at| !inner.contains(at));
+        self.fill_with_null(&inner, is_fixed.then_some(&outer));
+        let all = on.iter().flat_map(|it| equalities(it, scope, mode));
+        let pairs: Vec<(Side, Side)> = all.collect();
+        let is_inner = |side: &Side| matches!(side, Side::Column(at) if inner.contains(at));
+        let rejects = pairs.iter().any(|(a, b)| {
+            let is_outer = |side: &Side| matches!(side, Side::Column(_)) && !is_inner(side);
+            is_inner(a) && is_outer(b) || is_outer(a) && is_inner(b)
+        });
+        for (a, b) in pairs {
+            match (a, b) {
+                (Side::Column(a), Side::Column(b)) if inner.contains(&a) && inner.contains(&b) => {
+                    self.add(vec![a], vec![b], true);
+                    self.add(vec![b], vec![a], true);
+                }
+                (Side::Column(at), _) if inner.contains(&at) && is_fixed => {
+                    self.add(outer.clone(), vec![at], rejects);
+                }
+                (_, Side::Column(at)) if inner.contains(&at) && is_fixed => {
+                    self.add(outer.clone(), vec![at], rejects);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What is left of the facts about the inner side of an outer join, whose condition names these
+    /// columns of the outer side and is always the same for the same values; `None` if it is not.
+    fn fill_with_null(&mut self, inner: &Range<usize>, outer: Option<&Vec<usize>>) {
+        self.0.retain_mut(|fact| {
+            if fact.survives || fact.to.iter().any(|at| !inner.contains(at)) {
+                return true;
+            }
+            match outer {
+                Some(outer) if fact.from.is_empty() => {
+                    fact.from.clone_from(outer);
+                    true
+                }
+                _ => false,
+            }
+        });
+    }
+}
+
+/// A side of an equality that says something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Column(usize),
+    Constant,
+}
+
+/// The equalities that rows meet which meet a condition.
+fn equalities(condition: &ast::Expr, scope: &Scope, mode: Mode) -> Vec<(Side, Side)> {
+    let mut found = Vec::new();
+    for part in ast_analysis::conjuncts(condition) {
+        for (left, right) in compared(ast_analysis::unnested(part)) {
+            if let (Some(left), Some(right)) = (side(left, scope, mode), side(right, scope, mode)) {
+                found.push((left, right));
+            }
+        }
+    }
+    found
+}
+
+/// The pairs that a condition says are equal.
+fn compared(part: &ast::Expr) -> Vec<(&ast::Expr, &ast::Expr)> {
+    let unnested = ast_analysis::unnested;
+    match part {
+        ast::Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+            match (unnested(left), unnested(right)) {
+                (ast::Expr::Tuple(left), ast::Expr::Tuple(right)) => {
+                    left.iter().map(unnested).zip(right.iter().map(unnested)).collect()
+                }
+                pair => vec![pair],
+            }
+        }
+        ast::Expr::UnaryOp { op: UnaryOperator::Not, expr } => match unnested(expr) {
+            ast::Expr::BinaryOp { left, op: BinaryOperator::NotEq, right } => {
+                vec![(unnested(left), unnested(right))]
+            }
+            _ => Vec::new(),
+        },
+        ast::Expr::InList { expr, list, negated: false } => match &list[..] {
+            [one] => vec![(unnested(expr), unnested(one))],
+            _ => Vec::new(),
+        },
+        ast::Expr::Between { expr, negated: false, low, high } if low == high => {
+            vec![(unnested(expr), unnested(low))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn side(expr: &ast::Expr, scope: &Scope, mode: Mode) -> Option<Side> {
+    if let Some(path) = path_of(expr)
+        && let Some(at) = scope.place(&path, "").ok()?
+    {
+        return Some(Side::Column(at));
+    }
+    is_constant(expr, scope, mode).then_some(Side::Constant)
+}
+
+/// Whether an expression is the same for all rows of a block, and known before it runs.
+pub(crate) fn is_constant(expr: &ast::Expr, scope: &Scope, mode: Mode) -> bool {
+    let mut has_table = false;
+    walk_expr(expr, &mut |node| has_table |= matches!(node, Node::Table(_)));
+    let on = ast_analysis::expression_dependence(expr, mode);
+    !has_table
+        && is_fixed(expr, mode)
+        && on.time.is_empty()
+        && on.user_variables.is_empty()
+        && !ast_analysis::has_aggregate(expr)
+        && all_columns(expr, scope).is_empty()
+}
+
+/// Whether an expression gives the same for the same values of its columns.
+fn is_fixed(expr: &ast::Expr, mode: Mode) -> bool {
+    let on = ast_analysis::expression_dependence(expr, mode);
+    on.random.is_empty() && on.effects.is_empty() && on.stored.is_empty() && !on.assigns
+}
+
+/// The columns, by their paths, of which a row with NULL does not meet a condition.
+pub(crate) fn rejecting(condition: &ast::Expr) -> Vec<Vec<&str>> {
+    let mut found = Vec::new();
+    for part in ast_analysis::conjuncts(condition) {
+        match ast_analysis::unnested(part) {
+            ast::Expr::IsNotNull(inner)
+            | ast::Expr::IsNotUnknown(inner)
+            | ast::Expr::IsTrue(inner)
+            | ast::Expr::IsFalse(inner) => spreading(inner, &mut found),
+            ast::Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
+                match ast_analysis::unnested(expr) {
+                    ast::Expr::IsNull(inner) | ast::Expr::IsUnknown(inner) => {
+                        spreading(inner, &mut found);
+                    }
+                    other => spreading(other, &mut found),
+                }
+            }
+            other => spreading(other, &mut found),
+        }
+    }
+    found
+}
+
+/// Functions whose result need not be NULL where an argument is.
+const NOT_STRICT: [&str; 22] = [
+    "ANY_VALUE",
+    "COALESCE",
+    "CONCAT_WS",
+    "ELT",
+    "EXPORT_SET",
+    "FIELD",
+    "FORMAT_BYTES",
+    "IF",
+    "IFNULL",
+    "INTERVAL",
+    "ISNULL",
+    "JSON_ARRAY",
+    "JSON_OBJECT",
+    "LAST_INSERT_ID",
+    "MAKE_SET",
+    "NULLIF",
+    "NVL",
+    "QUOTE",
+    "RAND",
+    "UUID",
+    "VALUES",
+    "WEIGHT_STRING",
+];
+
+/// Adds the columns of which a NULL makes an expression NULL.
+pub(crate) fn spreading<'e>(expr: &'e ast::Expr, found: &mut Vec<Vec<&'e str>>) {
+    match expr {
+        ast::Expr::Nested(inner)
+        | ast::Expr::Cast { expr: inner, .. }
+        | ast::Expr::Collate { expr: inner, .. }
+        | ast::Expr::Extract { expr: inner, .. }
+        | ast::Expr::Ceil { expr: inner, .. }
+        | ast::Expr::Floor { expr: inner, .. }
+        | ast::Expr::Substring { expr: inner, .. }
+        | ast::Expr::Trim { expr: inner, .. }
+        | ast::Expr::UnaryOp { expr: inner, .. } => spreading(inner, found),
+        ast::Expr::BinaryOp { left, op, right } => {
+            if !matches!(
+                op,
+                BinaryOperator::And
+                    | BinaryOperator::Or
+                    | BinaryOperator::Xor
+                    | BinaryOperator::Spaceship
+            ) {
+                spreading(left, found);
+                spreading(right, found);
+            }
+        }
+        ast::Expr::Between { expr, negated: false, .. }
+        | ast::Expr::InList { expr, .. }
+        | ast::Expr::InSubquery { expr, negated: false, .. } => spreading(expr, found),
+        ast::Expr::Like { expr, pattern, .. } | ast::Expr::RLike { expr, pattern, .. } => {
+            spreading(expr, found);
+            spreading(pattern, found);
+        }
+        ast::Expr::Function(function) if function.over.is_none() => {
+            let name = super::aggregate::name_of(function);
+            let is_strict = pelorus_functions::names::is_function(&name)
+                && !ast_analysis::is_aggregate_name(&name)
+                && NOT_STRICT.binary_search(&name.as_str()).is_err();
+            if is_strict && let Ok(args) = super::expression::plain_arguments(function) {
+                args.into_iter().for_each(|arg| spreading(arg, found));
+            }
+        }
+        other => found.extend(path_of(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_applied_until_nothing_more_follows() {
+        let mut facts = Facts::default();
+        facts.add(vec![2], vec![3], false);
+        facts.add(vec![0, 1], vec![2], true);
+        let closed = |known: [bool; 4], surviving| {
+            let mut known = known;
+            facts.close(&mut known, surviving);
+            known
+        };
+        assert_eq!(closed([true, false, false, false], false), [true, false, false, false]);
+        assert_eq!(closed([true, true, false, false], false), [true; 4]);
+        assert_eq!(closed([true, true, false, false], true), [true, true, true, false]);
+    }
+
+    #[test]
+    fn functions_that_take_null_are_in_order() {
+        assert!(NOT_STRICT.is_sorted());
+    }
+}

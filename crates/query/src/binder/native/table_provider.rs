@@ -1,0 +1,296 @@
+//! The scan of a native table as DataFusion sees it: a table that reads only the columns that are
+//! left when the plan is optimised.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::DataFusionError;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use pelorus_chunk::Predicate;
+use pelorus_error::Result;
+use pelorus_functions::TimeZone;
+use pelorus_store::{ScanRequest, ScanUnit, Snapshot, ValueTest};
+use pelorus_types::WireType;
+
+use super::dictionary_groups::TextGroups;
+use super::dynamic_filters::is_whole;
+use super::estimate::Estimate;
+use super::exec::NativeExec;
+use super::scan_streams::{Reading, Work};
+use crate::context::NativeTable;
+
+/// About how many rows a batch has.
+const BATCH_ROWS: usize = 8192;
+
+/// The rows of a table at one version that may fulfil some conditions.
+#[derive(Clone, Debug)]
+pub(crate) struct NativeScan {
+    /// One field for each column (`Int64` for decimals that are read as unscaled numbers) and,
+    /// where there are groups, the number of the group.
+    schema: SchemaRef,
+    /// The columns by their positions in the table.
+    positions: Vec<usize>,
+    /// Which of the columns are TIMESTAMPs.
+    timestamps: Vec<bool>,
+    /// Which of them are given as they are stored.
+    stored: Vec<bool>,
+    time_zone: TimeZone,
+    /// The columns that chunks are sorted by.
+    key: Vec<usize>,
+    groups: Option<Grouped>,
+    units: Vec<ScanUnit>,
+    /// Rows that the transaction wrote: batches of all columns.
+    own: Vec<Vec<ArrayRef>>,
+    /// The version stays readable.
+    pin: Arc<Snapshot>,
+    /// What is expected of it.
+    estimate: Estimate,
+    /// How many streams share the work.
+    pub(crate) streams: usize,
+    /// Partitions that may hold such rows.
+    pub(crate) partitions: usize,
+    /// There are conditions.
+    pub(crate) is_tested: bool,
+}
+
+/// What a scan knows of WHERE, by the positions of columns.
+#[derive(Debug, Default)]
+pub(crate) struct Conditions {
+    /// Conditions on stored values.
+    pub(crate) predicates: Vec<(usize, Predicate)>,
+    /// Conditions on texts.
+    pub(crate) tests: Vec<(usize, Arc<dyn ValueTest>)>,
+    /// What the tests of texts say as comparisons under the columns' collations, for leaving out
+    /// what need not be asked.
+    pub(crate) texts: Vec<(usize, Predicate)>,
+}
+
+/// Columns that are only grouped by.
+#[derive(Clone, Debug)]
+pub(crate) struct Grouped {
+    pub(crate) groups: Arc<TextGroups>,
+    /// Their positions in the table.
+    pub(crate) positions: Vec<usize>,
+}
+
+impl NativeScan {
+    pub(crate) fn new(
+        table: &NativeTable,
+        positions: &[usize],
+        conditions: Conditions,
+        schema: &SchemaRef,
+    ) -> Result<Self> {
+        let Conditions { predicates, tests, texts } = conditions;
+        let on_texts = tests.clone();
+        let is_tested = !predicates.is_empty() || !tests.is_empty();
+        let request = ScanRequest {
+            columns: positions.to_vec(),
+            predicates: predicates.clone(),
+            tests,
+            schema: Arc::clone(schema),
+            hidden: table.own.as_ref().map(|own| Arc::clone(&own.hidden)),
+            batch_rows: BATCH_ROWS,
+        };
+        let partitions = Cell::new(0);
+        let all = [predicates.as_slice(), &texts].concat();
+        let units = table.table.scan_within(request, &texts, |partition| {
+            let pruner = table.pruner.as_ref();
+            let may = pruner.is_none_or(|it| it.may_contain(partition.key(), &all));
+            partitions.set(partitions.get() + usize::from(may));
+            may
+        })?;
+        let own = table.own.as_ref().map(|own| own.rows.clone()).unwrap_or_default();
+        let own_rows = own.iter().filter_map(|rows| Some(rows.first()?.len())).sum();
+        let rows = units.iter().map(ScanUnit::rows_at_most).sum();
+        let is_timestamp = |&at: &usize| table.columns[at].ty.wire == WireType::Timestamp;
+        let is_stored = |(at, field): (&usize, &Arc<Field>)| {
+            !is_timestamp(at) && table.columns[*at].ty.arrow() == *field.data_type()
+        };
+        Ok(Self {
+            schema: Arc::clone(schema),
+            positions: positions.to_vec(),
+            timestamps: positions.iter().map(is_timestamp).collect(),
+            stored: positions.iter().zip(schema.fields()).map(is_stored).collect(),
+            time_zone: table.time_zone,
+            // Under segments the key sorts but within one.
+            key: match &table.table.schema() {
+                schema if schema.segment.is_empty() => schema.key.clone(),
+                _ => Vec::new(),
+            },
+            groups: None,
+            units,
+            own,
+            pin: Arc::clone(&table.pin),
+            estimate: Estimate::of(table, (&predicates, &on_texts), (rows, own_rows))?,
+            streams: 1,
+            partitions: partitions.get(),
+            is_tested,
+        })
+    }
+
+    /// The pieces of work.
+    pub(crate) fn units(&self) -> usize {
+        self.units.len() + self.own.len()
+    }
+
+    /// About how many different values a column has, if they are few wherever it is stored.
+    /// Nobody knows the values of rows in memory: they have to be few themselves, or fewer than those
+    /// of chunks, which they will be like.
+    pub(crate) fn few_values(&self, position: usize) -> Result<Option<u64>> {
+        const FEW_ROWS: usize = 8 << 10;
+        let own = self.own.iter().filter_map(|rows| Some(rows.first()?.len()));
+        let (mut in_memory, mut in_chunks, mut most) = (own.sum::<usize>(), 0, 0);
+        for unit in &self.units {
+            let Some(of_unit) = unit.few_values(position)? else { return Ok(None) };
+            most = of_unit.max(most);
+            // Rows in memory are in no order.
+            let rows = if unit.is_sorted() { &mut in_chunks } else { &mut in_memory };
+            *rows += unit.rows_at_most();
+        }
+        Ok((in_memory <= FEW_ROWS.max(in_chunks)).then_some(most))
+    }
+
+    /// Whether chunks know between which ends the values of a column lie, by its name in the scan.
+    pub(crate) fn has_ends(&self, name: &str) -> bool {
+        self.schema.column_with_name(name).is_some_and(|(at, _)| self.whole(at).is_some())
+    }
+
+    /// The same scan without the parts that cannot hold a value of a column beyond one that is
+    /// known to be there, the least or greatest of a part of which every row is given; `None` where
+    /// there is no such part.
+    ///
+    /// # Errors
+    /// What reading the descriptions of chunks gives.
+    pub(crate) fn of_end(&self, name: &str, is_least: bool) -> Result<Option<Self>> {
+        let Some((place, _)) = self.schema.column_with_name(name) else { return Ok(None) };
+        if place >= self.positions.len() {
+            return Ok(None);
+        }
+        // Ends that come first are smaller; the complement turns the order of the others round.
+        let end = |unit: &ScanUnit| {
+            Ok(unit.ends(place)?.map(|(least, most)| if is_least { least } else { !most }))
+        };
+        let ends = self.units.iter().map(end).collect::<Result<Vec<_>>>()?;
+        let units = || self.units.iter().zip(&ends);
+        let known = |(unit, end): (&ScanUnit, &Option<i128>)| Some(((*end)?, unit.is_whole()));
+        let whole = units().filter_map(known).filter(|(_, is_whole)| *is_whole);
+        let Some(first) = whole.map(|(end, _)| end).min() else { return Ok(None) };
+        let mut is_found = false;
+        let mut beyond = |unit: &ScanUnit, end: Option<i128>| match end {
+            Some(end) if end == first && !is_found && unit.is_whole() => {
+                is_found = true;
+                true
+            }
+            Some(end) => end < first,
+            // Its rows are in memory, or all NULL.
+            None => true,
+        };
+        let units: Vec<ScanUnit> = units()
+            .filter(|(unit, end)| beyond(unit, **end))
+            .map(|(unit, _)| unit.clone())
+            .collect();
+        let rows = units.iter().map(ScanUnit::rows_at_most).sum::<usize>();
+        let estimate = Estimate { rows, is_exact: false, columns: self.estimate.columns.clone() };
+        let streams = self.streams.clamp(1, units.len() + self.own.len());
+        Ok(Some(Self { units, estimate, streams, ..self.clone() }))
+    }
+
+    /// The field of a column that is given as it is stored, as a whole number.
+    fn whole(&self, at: usize) -> Option<Field> {
+        let field = self.schema.field(at);
+        let is_stored = self.stored.get(at).copied().unwrap_or(false);
+        (is_stored && is_whole(field.data_type())).then(|| field.clone())
+    }
+
+    /// Adds the number of a row's group as the last column.
+    pub(crate) fn group(&mut self, name: &str, grouped: Grouped) {
+        let mut fields = self.schema.fields().to_vec();
+        fields.push(Arc::new(Field::new(name, DataType::UInt32, false)));
+        self.schema = Arc::new(Schema::new(fields));
+        self.groups = Some(grouped);
+    }
+
+    /// What reads some of the columns, the number of the group being one more.
+    fn reading(&self, wanted: &[usize], schema: SchemaRef) -> Reading {
+        let plain = || wanted.iter().filter(|&&at| at < self.positions.len());
+        let grouped = self.groups.clone().filter(|_| plain().count() < wanted.len());
+        let mut positions: Vec<usize> = plain().map(|&at| self.positions[at]).collect();
+        let mut fields: Vec<_> = plain().map(|&at| Arc::clone(&self.schema.fields()[at])).collect();
+        if let Some(grouped) = &grouped {
+            let ty = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8));
+            positions.extend(&grouped.positions);
+            fields.extend(
+                grouped.positions.iter().map(|_| Arc::new(Field::new("g", ty.clone(), true))),
+            );
+        }
+        let units = ScanUnit::reading(&self.units, &positions, &Arc::new(Schema::new(fields)));
+        let units = units.into_iter().map(|unit| Work::Unit(Box::new(unit)));
+        let own = self.own.iter().map(|rows| {
+            let columns = positions.iter().map(|&at| Arc::clone(&rows[at])).collect();
+            Work::Rows(columns, rows.first().map_or(0, |column| column.len()))
+        });
+        let queue: VecDeque<(usize, Work)> = units.chain(own).enumerate().collect();
+        let key = self.key.iter().map_while(|key| {
+            wanted.iter().position(|&at| {
+                self.positions.get(at) == Some(key) && self.stored.get(at) == Some(&true)
+            })
+        });
+        let key: Vec<usize> = key.collect();
+        Reading {
+            queue: Mutex::new(queue),
+            schema,
+            is_whole_key: !key.is_empty() && key.len() == self.key.len(),
+            key,
+            columns: plain().count(),
+            number_at: wanted.iter().position(|&at| at >= self.positions.len()),
+            timestamps: plain()
+                .enumerate()
+                .filter(|(_, at)| self.timestamps[**at])
+                .map(|(place, _)| place)
+                .collect(),
+            time_zone: self.time_zone,
+            groups: grouped.map(|grouped| grouped.groups),
+            pin: Arc::clone(&self.pin),
+        }
+    }
+}
+
+#[async_trait]
+impl TableProvider for NativeScan {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> std::result::Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let wanted: Vec<usize> = match projection {
+            Some(projection) => projection.clone(),
+            None => (0..self.schema.fields().len()).collect(),
+        };
+        let reading = self.reading(&wanted, Arc::new(self.schema.project(&wanted)?));
+        // The number of a group has no column in the table.
+        let known = |&at: &usize| {
+            let column = self.positions.get(at).and_then(|&at| self.estimate.columns.get(at));
+            column.cloned().unwrap_or_default()
+        };
+        let columns = wanted.iter().map(known).collect();
+        let estimate = Estimate { columns, ..self.estimate };
+        let whole = wanted.iter().map(|&at| self.whole(at)).collect();
+        Ok(Arc::new(NativeExec::new(reading, estimate, whole, self.streams)))
+    }
+}

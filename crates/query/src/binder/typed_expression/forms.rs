@@ -1,0 +1,84 @@
+//! The number and the text of a value that IF, CASE and their like chose, where these are not those of
+//! its type, and how the block around a derived table knows them: the derived table has columns for
+//! them, since a MySQL merges it into that block.
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::Expr;
+use pelorus_error::Result;
+use pelorus_functions::{EvalContext, TextForm};
+use pelorus_types::ColumnType;
+
+use super::{Choice, TypedExpr};
+
+/// Where the number and the text of a value come from.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "an Arc holds it")]
+pub(super) enum Chosen {
+    /// The call that chose it.
+    Call(Choice),
+    /// Columns of a derived table.
+    Columns { number: Option<TypedExpr>, text: Option<TypedExpr> },
+}
+
+/// What is known of an output column as a number and as a text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Forms {
+    mixes: bool,
+    text_form: TextForm,
+    number: Option<TypedExpr>,
+    text: Option<TypedExpr>,
+}
+
+impl Forms {
+    /// Of a value that a server chose: its number is not known where its type has other values.
+    pub(crate) fn of_server(ty: &ColumnType, is_choice: bool) -> Self {
+        let mixes = is_choice && (ty.is_string() || ty.is_temporal());
+        Self { mixes, ..Self::default() }
+    }
+
+    /// The same by other names of columns.
+    ///
+    /// # Errors
+    /// Those of `rename`.
+    pub(crate) fn renamed(&self, rename: &impl Fn(&Expr) -> Result<Expr>) -> Result<Self> {
+        let renamed = |it: &Option<TypedExpr>| it.as_ref().map(|it| it.renamed(rename)).transpose();
+        Ok(Self { number: renamed(&self.number)?, text: renamed(&self.text)?, ..self.clone() })
+    }
+}
+
+impl TypedExpr {
+    /// What an output column that has this value is as a number and as a text. `add` makes columns of
+    /// what is computed for it.
+    pub(crate) fn forms(
+        &self,
+        context: &Arc<EvalContext>,
+        mut add: impl FnMut(Expr) -> Expr,
+    ) -> Forms {
+        // What is not known is refused where it is asked for.
+        let mut column = |form: Option<TypedExpr>| {
+            form.map(|it| {
+                let mut column = TypedExpr { chosen: None, ..it.at(add(it.expr.clone()), None) };
+                // An outer join may fill it with NULL.
+                column.set_nullable();
+                column
+            })
+        };
+        let number = if self.arg.mixes { self.number(true, context).ok().flatten() } else { None };
+        let is_chosen = self.arg.text_form == TextForm::Chosen;
+        let text = if is_chosen { self.text(context).ok().flatten() } else { None };
+        let (number, text) = (column(number), column(text));
+        Forms { mixes: self.arg.mixes, text_form: self.arg.text_form, number, text }
+    }
+
+    /// The same column of a derived table that is merged into the block around it.
+    #[must_use]
+    pub(crate) fn with_forms(mut self, forms: Forms) -> Self {
+        let Forms { mixes, text_form, number, text } = forms;
+        (self.arg.mixes, self.arg.text_form) = (mixes, text_form);
+        if number.is_some() || text.is_some() {
+            self.chosen = Some(Arc::new(Chosen::Columns { number, text }));
+        }
+        self
+    }
+}

@@ -1,0 +1,122 @@
+//! What our own nodes of DataFusion's plans have in common, and nodes of DataFusion's that are made
+//! in linear time.
+//!
+//! `LogicalPlanBuilder` looks through the whole plan for every expression. What the binder builds
+//! names columns that are there once, so that each name is looked up in a map.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
+use datafusion::logical_expr::{
+    Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort, SortExpr, Window,
+};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use pelorus_error::{Error, Result};
+
+use crate::datafusion_adapter::udf::{DfResult, from_datafusion, into_datafusion};
+
+/// The columns of a plan by their names.
+struct Names(HashMap<String, Column>);
+
+impl Names {
+    fn of(plan: &LogicalPlan) -> Self {
+        let columns = plan.schema().columns().into_iter();
+        Self(columns.map(|column| (column.name.clone(), column)).collect())
+    }
+
+    /// The expression with the tables that its columns belong to in the plan.
+    fn qualified(&self, expr: Expr) -> DfResult<Expr> {
+        let qualify = |expr| {
+            Ok(match &expr {
+                Expr::Column(column) if column.relation.is_none() => {
+                    match self.0.get(&column.name) {
+                        Some(column) => Transformed::yes(Expr::Column(column.clone())),
+                        None => Transformed::no(expr),
+                    }
+                }
+                _ => Transformed::no(expr),
+            })
+        };
+        expr.transform_up(qualify).data()
+    }
+
+    fn all(&self, exprs: impl IntoIterator<Item = Expr>) -> DfResult<Vec<Expr>> {
+        exprs.into_iter().map(|expr| self.qualified(expr)).collect()
+    }
+
+    fn has_all(&self, expr: &Expr) -> bool {
+        expr.column_refs().iter().all(|column| self.0.contains_key(&column.name))
+    }
+}
+
+/// A projection.
+///
+/// # Errors
+/// A column that is not there is an internal error.
+pub(crate) fn project(
+    plan: LogicalPlan,
+    exprs: impl IntoIterator<Item = Expr>,
+) -> Result<LogicalPlan> {
+    let exprs = Names::of(&plan).all(exprs);
+    let projection = exprs.and_then(|exprs| Projection::try_new(exprs, Arc::new(plan)));
+    projection.map(LogicalPlan::Projection).map_err(from_datafusion)
+}
+
+/// Groups with their aggregates.
+///
+/// # Errors
+/// As for [`project`].
+pub(crate) fn aggregate(
+    plan: LogicalPlan,
+    groups: Vec<Expr>,
+    aggregates: Vec<Expr>,
+) -> Result<LogicalPlan> {
+    let names = Names::of(&plan);
+    let both = names.all(groups).and_then(|groups| Ok((groups, names.all(aggregates)?)));
+    let made = both.and_then(|(groups, all)| Aggregate::try_new(Arc::new(plan), groups, all));
+    made.map(LogicalPlan::Aggregate).map_err(from_datafusion)
+}
+
+/// Window functions.
+///
+/// # Errors
+/// As for [`project`].
+pub(crate) fn window(plan: LogicalPlan, functions: Vec<Expr>) -> Result<LogicalPlan> {
+    let functions = Names::of(&plan).all(functions);
+    let window = functions.and_then(|functions| Window::try_new(functions, Arc::new(plan)));
+    window.map(LogicalPlan::Window).map_err(from_datafusion)
+}
+
+/// Rows in order.
+///
+/// # Errors
+/// As for [`project`].
+pub(crate) fn sort(plan: LogicalPlan, keys: Vec<SortExpr>) -> Result<LogicalPlan> {
+    let names = Names::of(&plan);
+    if !keys.iter().all(|key| names.has_all(&key.expr)) {
+        // A key below the projection.
+        let sorted = LogicalPlanBuilder::from(plan).sort(keys);
+        return sorted.and_then(LogicalPlanBuilder::build).map_err(from_datafusion);
+    }
+    let qualified = |key: SortExpr| Ok(SortExpr { expr: names.qualified(key.expr)?, ..key });
+    let expr = keys.into_iter().map(qualified).collect::<DfResult<_>>().map_err(from_datafusion)?;
+    Ok(LogicalPlan::Sort(Sort { expr, input: Arc::new(plan), fetch: None }))
+}
+
+/// The child of a node that has one; `what` says so in the error about another number of them.
+///
+/// # Errors
+/// An internal error.
+pub(crate) fn only_child<T>(children: Vec<T>, what: &str) -> DfResult<T> {
+    match <[T; 1]>::try_from(children) {
+        Ok([child]) => Ok(child),
+        Err(_) => Err(into_datafusion(Error::internal(what))),
+    }
+}
+
+/// Children are replaced by any others: what the node knows of them is computed anew.
+pub(crate) fn recompute() -> ReplaceChildrenOptions {
+    ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
+}

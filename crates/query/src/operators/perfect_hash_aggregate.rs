@@ -1,0 +1,73 @@
+//! Groups of small whole numbers: a table that has a place for each combination of values stands in
+//! for the hash table of a partial aggregation.
+//!
+//! Dashboards group by days of the week, years, states, or texts that a scan has numbered: a few
+//! values close together. Where the keys of a batch span more places than a table has, what was
+//! aggregated so far is given away as it is, and DataFusion's own operator goes on with the rest:
+//! nothing is lost by having tried.
+
+mod exec;
+mod table;
+
+use std::sync::Arc;
+
+use datafusion::common::DataFusionError;
+use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
+use datafusion::config::ConfigOptions;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, PhysicalExpr};
+
+use self::exec::PerfectHashAggregateExec;
+use self::table::is_small_number;
+
+/// Puts the table in front of partial aggregations by whole numbers.
+#[derive(Debug)]
+pub(crate) struct PerfectHashAggregate;
+
+impl PhysicalOptimizerRule for PerfectHashAggregate {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        plan.transform_up(|plan| {
+            Ok(match plan.downcast_ref::<AggregateExec>().filter(|it| is_suited(it)) {
+                Some(aggregate) => {
+                    Transformed::yes(Arc::new(PerfectHashAggregateExec::new(aggregate.clone())))
+                }
+                None => Transformed::no(plan),
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "PerfectHashAggregate"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn is_suited(aggregate: &AggregateExec) -> bool {
+    /// Most keys: with more of them combinations are many.
+    const KEYS: usize = 3;
+    let groups = aggregate.group_expr();
+    let schema = aggregate.input_schema();
+    let is_small =
+        |key: &Arc<dyn PhysicalExpr>| key.data_type(&schema).is_ok_and(|ty| is_small_number(&ty));
+    let keys = groups.input_exprs();
+    *aggregate.mode() == AggregateMode::Partial
+        && *aggregate.input_order_mode() == InputOrderMode::Linear
+        && groups.is_single()
+        && (1..=KEYS).contains(&keys.len())
+        && keys.iter().all(is_small)
+        && aggregate.limit_options().is_none()
+        && aggregate.dynamic_expressions_produced().is_empty()
+        && aggregate
+            .aggr_expr()
+            .iter()
+            .all(|it| it.order_bys().is_empty() && it.groups_accumulator_supported())
+}

@@ -1,0 +1,205 @@
+//! What is constant in a part of a plan, and not in all of it.
+//!
+//! DataFusion leaves sorts and merges of groups out where a column is constant. It takes two for
+//! constant that are not (version 55):
+//!
+//! - A constant of the side of an outer join whose rows may be missing, where it is NULL.
+//! - A constant of each arm of a UNION ALL, another one in each. The arms are sorted by the other
+//!   columns only, which is right, but a LIMIT then takes the best rows by these, whatever their arm.
+//!
+//! Nobody is told of such constants here.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{
+    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
+};
+use datafusion::common::{JoinType, Statistics};
+use datafusion::config::ConfigOptions;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
+};
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+};
+
+use crate::datafusion_adapter::plan_nodes::{only_child, recompute};
+use crate::datafusion_adapter::udf::DfResult;
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// Hides constants that hold for a part of the rows only.
+#[derive(Debug)]
+pub(crate) struct OuterJoinConstants;
+
+impl PhysicalOptimizerRule for OuterJoinConstants {
+    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> DfResult<Plan> {
+        plan.transform_up(hidden).data()
+    }
+
+    fn name(&self) -> &'static str {
+        "OuterJoinConstants"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn hidden(plan: Plan) -> DfResult<Transformed<Plan>> {
+    let is_part = parts(&plan);
+    let children: Vec<Plan> = plan.children().into_iter().cloned().collect();
+    let mut is_new = false;
+    let children = children.into_iter().zip(is_part).map(|(child, is_part)| {
+        if !is_part || child.properties().equivalence_properties().constants().is_empty() {
+            return child;
+        }
+        is_new = true;
+        Arc::new(OuterJoinConstantsExec::new(child)) as Plan
+    });
+    let children: Vec<Plan> = children.collect();
+    if !is_new {
+        return Ok(Transformed::no(plan));
+    }
+    Ok(Transformed::yes(plan.replace_children(children, recompute())?))
+}
+
+/// Which children of a node give a part of its rows, of which constants do not hold for all; empty
+/// where there is none.
+fn parts(plan: &Plan) -> Vec<bool> {
+    if plan.is::<UnionExec>() || plan.is::<InterleaveExec>() {
+        return vec![true; plan.children().len()];
+    }
+    let join = if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+        *join.join_type()
+    } else if let Some(join) = plan.downcast_ref::<NestedLoopJoinExec>() {
+        *join.join_type()
+    } else if let Some(join) = plan.downcast_ref::<SortMergeJoinExec>() {
+        join.join_type()
+    } else {
+        return Vec::new();
+    };
+    match join {
+        JoinType::Left => vec![false, true],
+        JoinType::Right => vec![true, false],
+        JoinType::Full => vec![true, true],
+        _ => Vec::new(),
+    }
+}
+
+/// The same rows, of which nobody knows that a column is constant.
+#[derive(Clone, Debug)]
+struct OuterJoinConstantsExec {
+    input: Plan,
+    properties: Arc<PlanProperties>,
+}
+
+impl OuterJoinConstantsExec {
+    fn new(input: Plan) -> Self {
+        let known = input.properties().equivalence_properties();
+        let orders = EquivalenceProperties::new_with_orderings(
+            Arc::clone(known.schema()),
+            known.oeq_class().iter().cloned(),
+        );
+        let properties = PlanProperties::clone(input.properties()).with_eq_properties(orders);
+        Self { input, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for OuterJoinConstantsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OuterJoinConstantsExec")
+    }
+}
+
+impl ExecutionPlan for OuterJoinConstantsExec {
+    fn name(&self) -> &'static str {
+        "OuterJoinConstantsExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn children(&self) -> Vec<&Plan> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
+    ) -> DfResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Plan>,
+        _: ReplaceChildrenOptions,
+    ) -> DfResult<Plan> {
+        Ok(Arc::new(Self::new(only_child(children, "constants are hidden of one input")?)))
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> DfResult<Plan> {
+        self.replace_children(children, recompute())
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> DfResult<SendableRecordBatchStream> {
+        self.input.execute(partition, context)
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> DfResult<Arc<Statistics>> {
+        let known = inputs.first().cloned();
+        Ok(known.unwrap_or_else(|| Arc::new(Statistics::new_unknown(&self.schema()))))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        true
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        _: FilterPushdownPhase,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> DfResult<FilterDescription> {
+        FilterDescription::from_children(filters, &self.children())
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _: FilterPushdownPhase,
+        result: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> DfResult<FilterPushdownPropagation<Plan>> {
+        Ok(FilterPushdownPropagation::if_all(result))
+    }
+}
