@@ -1,38 +1,53 @@
-"""Queries by chance, answered by a MySQL and over native tables: the rows are the same.
+"""Random queries, answered by a MySQL and over native tables: rows, their order where ORDER BY is total, names
+and types of columns are the same.
 
 `PELORUS_RANDOM_QUERIES=1000:50` asks those of 50 seeds from 1000 on; what differs is not always wrong
-here, see `SEEDS`.
+here, see `WRONG_IN_MYSQL`.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import re
 
+import pymysql
 import pytest
-from pelorus_tools import rows
+from pelorus_tools import rows, seeds, sqlfile
 from pelorus_tools.random_queries import LARGE, TABLES, Queries, definitions
 
 QUERIES = 300
-# MySQL 9.7 errs in about one of 5,000: it takes constants of a derived table for constants where an
-# outer join has no row for it (COALESCE(x, 1)), gives the constant for NULL in totals WITH ROLLUP over no
-# rows, and loses NULL under LIMIT 1 over a table of WITH. These seeds have none of that.
-SEEDS = (1, 2, 3, 4, 5, 6)
+# MySQL 9.7 errs in about one of 5,000, and seeds with such a query are not recorded: it takes constants of
+# a derived table for constants where an outer join has no row for it (COALESCE(x, 1); seed 14), gives
+# the constant for NULL in totals WITH ROLLUP over no rows, and loses NULL under LIMIT 1 over a table of WITH.
+WRONG_IN_MYSQL = (14,)
 # Refused, or an error that depends on what is computed first.
 LEFT_OUT = {1235, 1690, 3024}
+# Types that differ, by their names below: what MySQL says, what Pelorus says.
+REASONS = {
+    "stored": "a computed integer that MySQL stores in a temporary table is an INT or BIGINT there by its "
+              "length; without a temporary table it is what the function returns. Pelorus has no such tables",
+    "year": "YEAR() is a YEAR; MySQL stores it in a temporary table as an INT, and has a BIGINT of some extremes",
+}
+INTEGERS = {"LONG", "LONGLONG", "LONG unsigned", "LONGLONG unsigned"}
+YEAR = "YEAR unsigned"
+# Every query of the recorded seeds whose types differ: seed, the query's number, reason. The list is exact.
+KNOWN: dict[int, dict[int, str]] = {
+    1: {30: "year", 88: "year", 90: "stored", 95: "stored", 98: "stored", 284: "year"},
+    3: {98: "stored", 172: "stored"},
+    4: {5: "stored", 24: "year", 137: "stored", 194: "stored", 200: "stored", 209: "stored", 249: "stored"},
+    6: {197: "stored"},
+    7: {46: "year"},
+    9: {8: "stored", 21: "stored", 113: "stored"},
+    10: {166: "year", 258: "year"},
+    11: {11: "stored", 22: "stored", 69: "stored", 78: "year"},
+    12: {34: "year", 35: "stored", 88: "stored", 224: "stored"},
+}
 
 
 @pytest.fixture(scope="module")
 def native(linked_maker):
     """A Pelorus with native tables alone."""
-    return linked_maker(name="pelorus-by-chance")
-
-
-def seeds() -> range | tuple[int, ...]:
-    """The seeds that are asked for."""
-    first, _, count = os.environ.get("PELORUS_RANDOM_QUERIES", "").partition(":")
-    return range(int(first), int(first) + int(count or 1)) if first else SEEDS
+    return linked_maker(name="pelorus-random-queries")
 
 
 def plain(answer: rows.Answer) -> rows.Answer:
@@ -46,27 +61,72 @@ def plain(answer: rows.Answer) -> rows.Answer:
     return answer
 
 
-@pytest.mark.parametrize("seed", seeds())
-def test_queries_by_chance(mysql, native, seed):
-    chance, database = random.Random(seed), "by_chance"
+def is_totally_ordered(query: str, columns: int) -> bool:
+    """Whether the query's own ORDER BY leaves no choice: over all of its columns, or the primary key of
+    every table."""
+    if not sqlfile.has_outer_order_by(query):
+        return False
+    terms = re.split(r" LIMIT ", query.rpartition(" ORDER BY ")[2])[0].split(", ")
+    terms = [term.removesuffix(" DESC") for term in terms]
+    # The generator gives keys for all tables or none (`Queries._first`).
+    return terms == [f"y{at}" for at in range(columns)] or all(term.endswith(".id") for term in terms)
+
+
+def type_reason(expected: rows.Answer, given: rows.Answer) -> str | None:
+    """The name of the reason for which types of the two answers differ, if it is a known one."""
+    pairs = [{one.kind(), two.kind()} for one, two in zip(expected.columns, given.columns)
+             if one.kind() != two.kind()]
+    if all(pair <= INTEGERS for pair in pairs):
+        return "stored"
+    return "year" if all(pair <= INTEGERS | {YEAR} for pair in pairs) else None
+
+
+def test_what_is_totally_ordered():
+    assert is_totally_ordered("SELECT 1 AS y0, 2 AS y1 FROM a ORDER BY y0 DESC, y1 LIMIT 2 OFFSET 1", 2)
+    assert is_totally_ordered("SELECT 1 AS y0 FROM a AS x1 ORDER BY x1.id DESC LIMIT 3", 1)
+    assert not is_totally_ordered("SELECT 1 AS y0, 2 AS y1 FROM a ORDER BY y0", 2)
+    assert not is_totally_ordered("SELECT * FROM (SELECT i AS y0 FROM a ORDER BY y0) AS z", 1)
+
+
+@pytest.mark.parametrize("seed", seeds.asked("random_queries"))
+def test_random_queries(mysql, native, seed):
+    chance, database = random.Random(seed), "random_queries"
     made = definitions(chance, seed % 2 == 1)
     connections = []
     for server in (mysql, native):
         server.run(f"DROP DATABASE IF EXISTS {database}", f"CREATE DATABASE {database}")
         server.run(*made, database=database)
         connections.append(rows.connect(server, database=database))
+    # Its plans, and types by them, must not depend on when it collects statistics by itself.
+    mysql.run(f"ANALYZE TABLE {', '.join((*TABLES, LARGE))}", database=database)
     if seed % 3 == 0:
         native.run(*(f"OPTIMIZE TABLE {table}" for table in (*TABLES, LARGE)), database=database)
-    queries, answered, different = Queries(chance), 0, []
-    for _ in range(QUERIES):
+    queries, valid, answered, different, types = Queries(chance), 0, 0, [], {}
+    for number in range(QUERIES):
         query = queries.query()
-        expected, given = (plain(rows.ask(connection, query)) for connection in connections)
+        expected = plain(rows.ask(connections[0], query))
+        try:
+            given = plain(rows.ask(connections[1], query))
+        except pymysql.MySQLError as error:
+            different.append(f"query {number}: {query}\n  the connection broke: {error}")
+            connections[1] = rows.connect(native, database=database)
+            continue
+        valid += not expected.error
         if LEFT_OUT & {answer.error[0] for answer in (expected, given) if answer.error}:
             continue
         answered += not expected.error
-        found = rows.differences(expected, given, ordered=False)
-        different += [f"{query}\n  {text}" for text in found if not text.startswith("column ")]
+        ordered = is_totally_ordered(query, len(expected.columns))
+        for text in rows.differences(expected, given, ordered):
+            reason = type_reason(expected, given) if text.startswith("column types") else None
+            if reason:
+                types[number] = reason
+            else:
+                different.append(f"query {number}: {query}\n  {text}")
     for connection in connections:
         connection.close()
     assert not different, "\n".join([f"seed {seed}:", *different])
-    assert answered > QUERIES // 2
+    assert answered >= 0.9 * valid, f"seed {seed}: {answered} of {valid} answered"
+    if seed in seeds.recorded("random_queries"):
+        assert types == KNOWN.get(seed, {}), f"seed {seed}: the types of other queries differ than KNOWN says"
+    # About 1 % differ by the reasons above.
+    assert len(types) <= 0.05 * valid, f"seed {seed}: {types}"

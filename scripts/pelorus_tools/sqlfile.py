@@ -38,7 +38,7 @@ class Statement:
     @property
     def ordered(self) -> bool:
         """Whether the rows must come in the same order."""
-        return not self.unordered and _has_outer_order_by(self.text)
+        return not self.unordered and has_outer_order_by(self.text)
 
 
 @dataclass
@@ -149,7 +149,7 @@ def _quoted(text: str, at: int, line: int) -> tuple[int, int]:
     return end + 1, line + text.count("\n", at, end)
 
 
-def _has_outer_order_by(text: str) -> bool:
+def has_outer_order_by(text: str) -> bool:
     """Whether ORDER BY stands outside all parentheses and quotes."""
     plain = re.sub(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`", "''", text)
     depth, outer = 0, []
