@@ -7,7 +7,7 @@ VENV_PYTHON := $(CARGO_TARGET_DIR)/venv/bin/python
 export PYTHONPATH := scripts
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-rust test-python test-clients interleavings simulation overflow fuzz power-loss nightly soak growth lint fmt build
+.PHONY: help demo test test-rust test-python test-recorded record fresh keep-seed test-clients interleavings simulation overflow fuzz power-loss nightly soak growth lint fmt build
 .NOTPARALLEL:
 
 help: ## List these targets
@@ -38,6 +38,19 @@ TEST_PROCESSES ?= $(if $(filter tests,$(TESTS)),2,0)
 test-python: ## The Python tests against real servers; TESTS=tests/test_links.py for a part
 	@python3 scripts/setup.py test
 	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests -n $(TEST_PROCESSES) --dist loadfile --durations 15 $(TESTS)
+
+# The statements of tests/native and tests/sql, whose results are in tests/recorded.
+PYTEST := $(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests
+STATEMENTS := tests/test_native.py tests/test_sql.py
+test-recorded: ## Native tables against recorded results of a MySQL; needs no MySQL and no MariaDB
+	@python3 scripts/setup.py recorded
+	cargo build --release --package pelorus-server
+	PELORUS_SERVERS=recorded $(PYTEST) -n 0 $(STATEMENTS)
+
+record: ## Record the results of a MySQL again (tests/recorded), after changes of tests/native or tests/sql
+	@python3 scripts/setup.py test
+	cargo build --release --package pelorus-server
+	PELORUS_SERVERS=record $(PYTEST) -n 0 $(STATEMENTS) -k "same_as_mysql or same_answers"
 
 test-clients: ## The drivers of other languages (Java, Go, Node), and programs that others wrote
 	@python3 scripts/setup.py clients
