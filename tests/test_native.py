@@ -50,7 +50,7 @@ def _found(statement, expected, given) -> list[str]:
     """What differs between two answers."""
     found = rows.differences(expected, given, statement.ordered)
     if statement.values_only:
-        found = [text for text in found if not text.startswith("column types")]
+        found = rows.without_types(found)
     if not found and not expected.error and not expected.columns \
             and expected.affected != given.affected:
         found.append(f"{expected.affected} rows affected, got {given.affected}")

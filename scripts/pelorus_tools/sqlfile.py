@@ -5,7 +5,7 @@ A statement ends with `;`. A directive is a comment line of its own and is about
     -- only: mysql            run it against this server only (`mysql` or `mariadb`)
     -- refused: 1235          Pelorus must refuse it with this error, whatever the server answers
     -- unordered              rows may come in any order although there is an ORDER BY (ties)
-    -- values only: reason    column types may differ, for the reason given
+    -- values only: reason    column types differ, for the reason given
     -- setup: SQL             run this on the server itself, not through Pelorus
 
 Two directives are about the whole file and stand anywhere in it:
