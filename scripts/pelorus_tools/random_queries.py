@@ -189,13 +189,14 @@ class Queries:
         text, sources = self._from(2)
         keys = [it for it in (self._column(sources, None) for _ in range(self._one(0, 1, 1, 2))) if it]
         if keys and self._is(0.2):
-            keys[-1] = self._value(sources, "number", 1, subqueries=False)
+            # In totals over no rows MySQL shows the constant for NULL.
+            keys[-1] = self._varying(sources, "number")
         where = f" WHERE {self._condition(sources, 2)}" if self._is(0.5) else ""
         items = [*keys, *(self._aggregate(sources) for _ in range(self._one(1, 1, 2)))]
         if not keys and self._is(0.2):
             items.append(self._one("1", "'k'"))
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
-        rollup = bool(keys) and self._is(0.1)
+        rollup = len(keys) == len(set(keys)) > 0 and self._is(0.1)
         group += " WITH ROLLUP" if rollup else ""
         having = f" HAVING {self._having(sources, keys)}" if self._is(0.3) else ""
         named = ", ".join(f"{item} AS y{at}" for at, item in enumerate(items))
@@ -327,7 +328,11 @@ class Queries:
             if any(f"{source.name}." in value for source in sources):
                 return value
         column = self._column(sources, kind) or self._column(sources, None)
-        return f"IF(1 > 2, NULL, {column})" if self._kind(sources, column) == kind else f"NULLIF({self._literal(kind)}, IF({column} IS NULL, {self._literal(kind)}, NULL))"
+        if self._kind(sources, column) == kind:
+            return f"IF(1 > 2, NULL, {column})"
+        # Two values, none of them NULL: MySQL takes what has one for a constant.
+        one, two = self.chance.sample({"number": NUMBERS, "text": TEXTS, "date": DATES}[kind], 2)
+        return f"IF({column} IS NULL, {one}, {two})"
 
     def _scalar(self, sources: list[Source], depth: int) -> str:
         """A subquery of one value; one that names a column outside, now and then."""
@@ -382,10 +387,9 @@ class Queries:
             return self._one(f"({one} AND {two})", f"({one} OR {two})", f"NOT ({one})", f"({one}) IS NULL",
                              f"{one} AND {two}" if subqueries else f"({one} AND {two})", f"({one} XOR {two})")
         if subqueries and depth > 0 and self._is(0.35):
-            # Within OR, NOT and expressions Pelorus refuses many of IN: most are conditions of their own.
-            shapes = (self._exists, self._exists, self._exists, self._among) if within else \
-                (self._exists, self._among, self._among)
-            return self._one(*shapes)(sources, depth)
+            # Pelorus refuses most IN (subquery) within OR, NOT and expressions.
+            shape = self._exists if self._is(0.9 if within else 0.35) else self._among
+            return shape(sources, depth)
         kind = self._one("number", "number", "text", "date")
         left = self._value(sources, kind, depth, subqueries)
         right = self._value(sources, kind, depth, subqueries)
