@@ -27,6 +27,8 @@ def _open(server, database: str):
     connection = rows.connect(server, read_timeout=120)
     for statement in (
             "SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci", "SET time_zone = '+00:00'",
+            # Recorded results must be the same tomorrow.
+            "SET timestamp = 1767323045",
             "SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,"
             "ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
             f"DROP DATABASE IF EXISTS {database}", f"CREATE DATABASE {database}", f"USE {database}"):
