@@ -37,7 +37,7 @@ TESTS ?= tests
 TEST_PROCESSES ?= $(if $(filter tests,$(TESTS)),2,0)
 test-python: ## The Python tests against real servers; TESTS=tests/test_links.py for a part
 	@python3 scripts/setup.py test
-	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests -n $(TEST_PROCESSES) --dist loadfile --durations 15 $(TESTS)
+	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --durations 15 $(TESTS)
 
 # The statements of tests/native and tests/sql, whose results are in tests/recorded.
 PYTEST := $(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests

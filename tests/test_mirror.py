@@ -19,7 +19,7 @@ from pelorus_tools import machine, mirror_soak, rows, seeds, servers
 from pelorus_tools.mirrored import Mirrored, is_of_mirrors, plan_of
 from pelorus_tools.processes import wait_for
 
-SOAK_SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "40"))
+SOAK_SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "20"))
 T = ("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
 NUMBERS = ("(SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d AS n FROM digits a, digits b, "
            "digits c, digits e, digits f)")

@@ -28,7 +28,7 @@ def server(request):
     """A server that tests may stop."""
     server = make(request.param, 45 if request.param == "mariadb" else 46)
     yield server
-    server.stop()
+    server.kill()
 
 
 @pytest.fixture
