@@ -111,7 +111,7 @@ def test_random_queries(mysql, native, seed):
         server.run(f"DROP DATABASE IF EXISTS {database}", f"CREATE DATABASE {database}")
         server.run(*made, database=database)
         connections.append(opened(server, database))
-    # Its plans, and types by them, must not depend on when it collects statistics by itself.
+    # Its plans, and types by them, must not depend on when it collects statistics.
     mysql.run(f"ANALYZE TABLE {', '.join((*TABLES, LARGE))}", database=database)
     if seed % 3 == 0:
         native.run(*(f"OPTIMIZE TABLE {table}" for table in (*TABLES, LARGE)), database=database)

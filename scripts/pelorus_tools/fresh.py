@@ -68,7 +68,7 @@ class Job:
         return False
 
     def _failed(self, log: Path, seed: int) -> list[int]:
-        """The seeds that failed, by the names of tests; the first one if that cannot be told."""
+        """The seeds that failed, by the names of tests; the first one if their names do not say it."""
         text = log.read_text(errors="replace")
         names = " ".join(re.findall(r"^FAILED \S+?\[(\S+?)\]", text, re.MULTILINE))
         asked = range(seed, seed + self.seeds)

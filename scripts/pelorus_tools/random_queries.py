@@ -16,7 +16,7 @@ TABLES = {
     "c": 5,
     "none": 0,
 }
-# Of this one the FROM that names it reads nothing beside it.
+# Of this one the FROM that names it reads no other table.
 LARGE, LARGE_ROWS = "large", 3000
 # Columns of every table: name, type, and what is in it.
 COLUMNS = {

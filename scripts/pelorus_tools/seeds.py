@@ -32,7 +32,7 @@ def recorded(test: str, file: Path = FILE) -> list[int]:
 
 
 def keep(test: str, seed: int, reason: str, file: Path = FILE) -> bool:
-    """Records a seed behind the others of its test; whether it is new."""
+    """Records a seed after the others of its test; whether it is new."""
     if seed in recorded(test, file):
         return False
     last = max((match.end() for match in _lines(file) if match[1] == test), default=None)
