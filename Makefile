@@ -7,13 +7,13 @@ VENV_PYTHON := $(CARGO_TARGET_DIR)/venv/bin/python
 export PYTHONPATH := scripts
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-rust test-python test-clients interleavings simulation overflow fuzz power-loss nightly soak growth lint fmt build
+.PHONY: help demo test test-rust test-python test-recorded record fresh keep-seed test-clients interleavings simulation overflow fuzz power-loss nightly soak growth lint fmt build
 .NOTPARALLEL:
 
 help: ## List these targets
 	@echo "Pelorus. The targets:"
 	@grep -hE '^[a-z-]+%?:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
-	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest), TEST_PROCESSES, NIGHTLY_SCALE (20), NIGHTLY_STRICT=1 (fail where something was left out), FUZZ_SECONDS (600), SECONDS (7200) of soak, ONLY and MOST (500000) of growth"
+	@echo "Variables: DEMO_ROWS (5000000), DEMO_ONCE=1, BENCH_ROWS, BENCH_PEER_ROWS, BENCH_SECONDS, BENCH_SCALE, TESTS (folder or file for pytest), TEST_PROCESSES, NIGHTLY_SCALE (20), NIGHTLY_STRICT=1 (fail where something was left out), FUZZ_SECONDS (600), SECONDS (7200) of soak, MINUTES (30) of fresh, ONLY and MOST (500000) of growth"
 
 demo: ## Load real flights into a private MariaDB and compare it with Pelorus
 	@python3 scripts/setup.py demo
@@ -37,7 +37,29 @@ TESTS ?= tests
 TEST_PROCESSES ?= $(if $(filter tests,$(TESTS)),2,0)
 test-python: ## The Python tests against real servers; TESTS=tests/test_links.py for a part
 	@python3 scripts/setup.py test
-	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests -n $(TEST_PROCESSES) --dist loadfile --durations 15 $(TESTS)
+	$(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder --durations 15 $(TESTS)
+
+# The statements of tests/native and tests/sql, whose results are in tests/recorded.
+PYTEST := $(VENV_PYTHON) -m pytest -c tests/pytest.ini --rootdir tests
+STATEMENTS := tests/test_native.py tests/test_sql.py
+test-recorded: ## Native tables against recorded results of a MySQL; needs no MySQL and no MariaDB
+	@python3 scripts/setup.py recorded
+	cargo build --release --package pelorus-server
+	PELORUS_SERVERS=recorded $(PYTEST) -n 0 $(STATEMENTS)
+
+record: ## Record the results of a MySQL again (tests/recorded), after changes of tests/native or tests/sql
+	@python3 scripts/setup.py test
+	cargo build --release --package pelorus-server
+	PELORUS_SERVERS=record $(PYTEST) -n 0 $(STATEMENTS) -k "same_as_mysql or same_answers"
+
+MINUTES ?= 30
+fresh: ## Every random test with new seeds for MINUTES (30); ONLY=random_queries for one, SEED=n for the same again
+	@python3 scripts/setup.py test
+	cargo build --release --package pelorus-server
+	$(VENV_PYTHON) -m pelorus_tools.fresh $(MINUTES) $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
+
+keep-seed: ## Record a seed that found something: TEST=random_queries SEED=1234 REASON="what it found"
+	$(VENV_PYTHON) -m pelorus_tools.seeds $(TEST) $(SEED) "$(REASON)"
 
 test-clients: ## The drivers of other languages (Java, Go, Node), and programs that others wrote
 	@python3 scripts/setup.py clients
@@ -116,6 +138,7 @@ nightly: ## What takes hours: many more random cases, every crash of every recov
 	else \
 		echo "fuzzing, since cargo-fuzz or a nightly compiler is missing" | tee -a $(LEFT_OUT); \
 	fi
+	$(VENV_PYTHON) -m pelorus_tools.fresh 120
 	@if [ -s $(LEFT_OUT) ]; then \
 		echo "nightly: what ran has passed. Left out were:"; sed 's/^/  /' $(LEFT_OUT); \
 		[ "$(NIGHTLY_STRICT)" != 1 ]; \

@@ -1,4 +1,4 @@
-"""Makes this machine ready: `python3 scripts/setup.py demo|test|clients|bench|power`."""
+"""Makes this machine ready: `python3 scripts/setup.py demo|test|recorded|clients|bench|power`."""
 
 import sys
 from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
-from pelorus_tools import machine, mirrored, pelorus, processes, servers, sqldiff  # noqa: E402
+from pelorus_tools import machine, mirrored, pelorus, processes, recorded, servers, sqldiff  # noqa: E402
 
 _report = sqldiff.Report()
 # Every Pelorus that was started, and those that tests share and so must never end.
@@ -19,34 +19,46 @@ _all: list[pelorus.Pelorus] = []
 _shared: list[pelorus.Pelorus] = []
 
 
+def _needs_servers() -> None:
+    """Skips a test that has no recorded results, where those answer instead of servers."""
+    if recorded.without_servers():
+        pytest.skip("PELORUS_SERVERS=recorded: needs a server")
+
+
+def _needs_mysql() -> None:
+    """Skips a test where there is no MySQL."""
+    _needs_servers()
+    root, reason = machine.mysql_root()
+    if root is None:
+        pytest.skip(f"no MySQL: {reason}")
+
+
 @pytest.fixture(scope="session")
 def mariadb():
     """A private MariaDB."""
+    _needs_servers()
     server = servers.MariaDb()
     yield server
-    server.stop()
+    # Its data is deleted; a MySQL takes seconds to stop.
+    server.kill()
 
 
 @pytest.fixture(scope="session")
 def mysql():
     """A private MySQL 9; tests that ask for it are skipped where there is none."""
-    root, reason = machine.mysql_root()
-    if root is None:
-        pytest.skip(f"no MySQL: {reason}")
+    _needs_mysql()
     server = servers.MySql()
     yield server
-    server.stop()
+    server.kill()
 
 
 @pytest.fixture(scope="session")
 def native_mysql():
     """A MySQL whose InnoDB carries foreign keys out by itself, as all did before 9.6."""
-    root, reason = machine.mysql_root()
-    if root is None:
-        pytest.skip(f"no MySQL: {reason}")
+    _needs_mysql()
     server = servers.MySql("mysql-native", 13, options=("--innodb-native-foreign-keys=ON",))
     yield server
-    server.stop()
+    server.kill()
 
 
 @pytest.fixture(scope="session")
@@ -81,13 +93,11 @@ def linked(request):
 @pytest.fixture(scope="session")
 def plain_mysql():
     """A private MySQL without GTIDs."""
-    root, reason = machine.mysql_root()
-    if root is None:
-        pytest.skip(f"no MySQL: {reason}")
+    _needs_mysql()
     server = servers.MySql("mysql-plain", 12, options=(
         "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"))
     yield server
-    server.stop()
+    server.kill()
 
 
 @pytest.fixture
@@ -135,11 +145,24 @@ def pytest_testnodedown(node, error):
     _report.failures.extend(failures)
 
 
+# The files that take longest, each more than a minute: processes that share the tests begin with them, so
+# that none of them is left over at the end.
+LONGEST = ("test_mirror.py", "test_mirror_ddl.py", "test_native.py", "test_mirror_failover.py", "test_mirror_trouble.py",
+           "test_mirror_types.py", "test_mirror_cascade.py", "test_mirror_crashes.py", "test_mirror_images.py",
+           "test_mirror_repair.py", "test_mirror_answers.py", "test_growth.py", "test_links.py", "test_sql.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Orders files, and no tests of a file."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
 def pytest_sessionstart():
     """No test is skipped because its server is missing, unless the environment allows it."""
     root, reason = machine.mysql_root()
-    if root is None and machine.requires_servers():
-        pytest.exit(f"no MySQL: {reason}. PELORUS_WITHOUT_SERVERS=1 leaves its tests out.",
+    if root is None and machine.requires_servers() and not recorded.without_servers():
+        pytest.exit(f"no MySQL: {reason}. PELORUS_WITHOUT_SERVERS=1 leaves its tests out, "
+                    "PELORUS_SERVERS=recorded runs those that have recorded results.",
                     returncode=1)
 
 

@@ -10,7 +10,7 @@ import threading
 
 import pymysql
 import pytest
-from pelorus_tools import pelorus, rows
+from pelorus_tools import pelorus, rows, seeds
 from pelorus_tools.processes import wait_for
 
 
@@ -81,8 +81,8 @@ class TestRubbish:
             stream.shutdown(socket.SHUT_WR)
             assert ends(stream)
 
-    def test_random_bytes_many_times(self, server):
-        seed = random.SystemRandom().randrange(2**32)
+    @pytest.mark.parametrize("seed", seeds.asked("bad_input"))
+    def test_random_bytes_many_times(self, server, seed):
         chance = random.Random(seed)
         for _ in range(200):
             with raw(server) as stream:
@@ -95,8 +95,8 @@ class TestRubbish:
                 assert ends(stream), f"seed {seed}"
         assert server.process.alive(), f"seed {seed}"
 
-    def test_random_commands_after_a_login(self, server):
-        seed = random.SystemRandom().randrange(2**32)
+    @pytest.mark.parametrize("seed", seeds.asked("bad_input"))
+    def test_random_commands_after_a_login(self, server, seed):
         chance = random.Random(seed)
         for _ in range(150):
             connection = server.connect()

@@ -71,8 +71,8 @@ def cluster(linked_maker):
     wait_for("link_lab to appear", lambda: through.run("SELECT count(*) FROM link_lab.bank"))
     yield primary, replica, through
     through.stop()
-    replica.stop()
-    primary.stop()
+    replica.kill()
+    primary.kill()
 
 
 def splitting(through: pelorus.Pelorus, **more) -> pymysql.Connection:

@@ -2,8 +2,8 @@
 word on why not. Definitions that change are in `test_mirror_ddl.py`, values and keys of every type
 in `test_mirror_types.py`.
 
-`PELORUS_SOAK_SECONDS` and `PELORUS_SOAK_SEED` set how long random changes go on for each server, and
-which they are.
+`PELORUS_SOAK_SECONDS` and `PELORUS_MIRROR_SOAK` set how long random changes go on for each server, and
+their seeds.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ import time
 
 import pymysql
 import pytest
-from pelorus_tools import machine, mirror_soak, rows, servers
+from pelorus_tools import machine, mirror_soak, rows, seeds, servers
 from pelorus_tools.mirrored import Mirrored, is_of_mirrors, plan_of
 from pelorus_tools.processes import wait_for
 
-SOAK_SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "40"))
-SOAK_SEED = os.environ.get("PELORUS_SOAK_SEED") or str(random.randrange(10**6))
+SOAK_SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "20"))
 T = ("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
 NUMBERS = ("(SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d AS n FROM digits a, digits b, "
            "digits c, digits e, digits f)")
@@ -37,9 +36,9 @@ def own(request, linked_maker):
     through.stop()
 
 
-def test_soak(own, tmp_path):
-    print(f"PELORUS_SOAK_SEED={SOAK_SEED}")
-    print(mirror_soak.soak(own, SOAK_SEED, SOAK_SECONDS, tmp_path))
+@pytest.mark.parametrize("seed", seeds.asked("mirror_soak"))
+def test_soak(own, seed, tmp_path):
+    print(mirror_soak.soak(own, str(seed), SOAK_SECONDS, tmp_path))
 
 
 def live(pair: Mirrored, database: str, *begin: str) -> None:
@@ -125,7 +124,10 @@ class TestRestarts:
         with own.server.connect(database="earlier") as blocker, blocker.cursor() as cursor:
             cursor.execute("LOCK TABLES t WRITE")
             own.through.run("MIRROR DATABASE earlier")
-            time.sleep(2)
+            wait_for("the load to wait for the lock", lambda: own.server.run(
+                "SELECT 1 FROM information_schema.processlist WHERE state LIKE '%metadata lock%'"))
+            wait_for("the stream to run", lambda: own.server.run(
+                "SELECT 1 FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'"))
             cursor.execute("UNLOCK TABLES")
         own.wait_live("earlier")
         own.same_tables("earlier", "t")
@@ -168,18 +170,22 @@ class TestRestarts:
         own.same_tables("shorter", "t")
         own.server.run(reset)
         own.server.run("UPDATE t SET v = -1 WHERE id = 1", database="shorter")
-        time.sleep(1)
-        # What is shown as fresh is fresh.
-        answer = own.through.run("SET pelorus_max_staleness = 0",
-                                 "SELECT v FROM t WHERE id = 1", database="shorter")
-        assert answer == ((-1,),)
-        wait_for("another load", lambda: own.state("shorter", "t")["Loads"] > 1)
+        answers = set()
+
+        def loaded_again() -> bool:
+            # Whatever the mirror's state is: what is shown as fresh is fresh.
+            answers.update(own.through.run("SET pelorus_max_staleness = 0",
+                                           "SELECT v FROM t WHERE id = 1", database="shorter"))
+            return own.state("shorter", "t")["Loads"] > 1
+        wait_for("another load", loaded_again)
+        assert answers == {(-1,)}
         own.wait_live("shorter")
         own.same_tables("shorter", "t")
 
-    def test_killed_after_tables_have_changed_places(self, own):
+    @pytest.mark.parametrize("seed", seeds.asked("mirror_swaps"))
+    def test_killed_after_tables_have_changed_places(self, own, seed):
         """The statement is met again: the copies must not be changed back."""
-        chance = random.Random(SOAK_SEED)
+        chance = random.Random(seed)
         live(own, "swapped", *(f"CREATE TABLE {name} (id INT PRIMARY KEY, v CHAR(1))" for name in "ab"),
              "INSERT INTO a VALUES (1, 'a')", "INSERT INTO b VALUES (1, 'b')")
         for _ in range(5):

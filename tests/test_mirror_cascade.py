@@ -1,7 +1,7 @@
 """Foreign keys that change rows on servers whose binlog does not say so: MariaDB, and MySQL whose
 InnoDB runs foreign keys by itself. The copies are what the tables are all the same.
 
-`PELORUS_SOAK_SECONDS` and `PELORUS_SOAK_SEED` set how long random changes go on, and which they are.
+`PELORUS_SOAK_SECONDS` and `PELORUS_MIRROR_CASCADE` set how long random changes go on, and their seeds.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import time
 
 import pymysql
 import pytest
+from pelorus_tools import seeds
 from pelorus_tools.mirrored import Mirrored
 from pelorus_tools.processes import wait_for
 
 SECONDS = float(os.environ.get("PELORUS_SOAK_SECONDS", "20"))
-SEED = os.environ.get("PELORUS_SOAK_SEED") or str(random.randrange(10**6))
 
 
 @pytest.fixture(params=["mariadb", "native_mysql"])
@@ -549,8 +549,8 @@ class Writer(threading.Thread):
         ))
 
 
-def test_random_changes(own):
-    print(f"PELORUS_SOAK_SEED={SEED}")
+@pytest.mark.parametrize("seed", seeds.asked("mirror_cascade"))
+def test_random_changes(own, seed):
     live(own, "chance",
          "CREATE TABLE a (id INT PRIMARY KEY, w VARCHAR(20) CHARACTER SET utf8mb4 COLLATE "
          "utf8mb4_general_ci, v INT, UNIQUE KEY (w))",
@@ -567,10 +567,10 @@ def test_random_changes(own):
          "ON DELETE CASCADE)",
          "ALTER TABLE m ADD FOREIGN KEY (k) REFERENCES k (id) ON DELETE SET NULL ON UPDATE CASCADE")
     stop = threading.Event()
-    writers = [Writer(own.server, f"{SEED}/{at}", stop) for at in range(3)]
+    writers = [Writer(own.server, f"{seed}/{at}", stop) for at in range(3)]
     for writer in writers:
         writer.start()
-    chance = random.Random(SEED)
+    chance = random.Random(seed)
     until = time.monotonic() + SECONDS
     kills = 0
     while time.monotonic() < until and not stop.is_set():

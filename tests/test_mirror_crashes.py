@@ -3,6 +3,7 @@ that they take: what it finds when it starts again is made up for, and the strea
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import pymysql
 import pytest
 from pelorus_tools.crash_point import CrashPoint
 from pelorus_tools.mirrored import Mirrored
-from pelorus_tools.processes import wait_for
+from pelorus_tools.processes import Process, wait_for
 
 # No statement here takes more syncs.
 MOST = 6
@@ -83,9 +84,13 @@ def ends(pair: Mirrored, crash_point: CrashPoint, syncs: int, database: str,
         crash_point.arm(syncs)
     finally:
         pair.through.thaw()
-    deadline = time.monotonic() + PATIENCE
-    while process.alive() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    return has_ended(process, crash_point)
+
+
+def has_ended(process: Process, crash_point: CrashPoint) -> bool:
+    """Whether a process ends within `PATIENCE` by the syncs that it was given."""
+    with contextlib.suppress(TimeoutError):
+        wait_for("the process to end", lambda: not process.alive(), PATIENCE)
     crash_point.arm(0)
     return not process.alive()
 
@@ -174,9 +179,7 @@ def test_ended_while_a_mirror_is_dropped(own, crash_point):
         except (OSError, pymysql.MySQLError):
             # The connection was lost.
             pass
-        time.sleep(0.1)
-        crash_point.arm(0)
-        if own.through.process.alive():
+        if not has_ended(own.through.process, crash_point):
             break
         own.through.kill()
         own.through.start()

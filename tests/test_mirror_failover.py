@@ -137,8 +137,8 @@ def test_a_replica_takes_over_and_then_one_that_lacks_transactions(kind, linked_
     pair.same_tables("failing", "t")
     moving.proxy.stop()
     pair.through.stop()
-    new.stop()
-    old.stop()
+    new.kill()
+    old.kill()
 
 
 def test_another_server_without_gtids(linked_maker):
@@ -164,7 +164,7 @@ def test_another_server_without_gtids(linked_maker):
     pair.same_tables("failing", "t")
     moving.proxy.stop()
     pair.through.stop()
-    new.stop()
+    new.kill()
 
 
 def promote_plain(old: servers.Server) -> None:
@@ -190,7 +190,7 @@ def test_another_identity_with_gtids(kind, linked_maker):
     assert "another server answers for the link" in pair.through.log()
     moving.proxy.stop()
     pair.through.stop()
-    server.stop()
+    server.kill()
 
 
 def test_transactions_behind(linked, linked_maker):

@@ -10,6 +10,7 @@ import time
 
 import pymysql
 import pytest
+from pelorus_tools import seeds
 from pelorus_tools.mirrored import Mirrored
 from pelorus_tools.processes import wait_for
 from test_mirror_types import NUMBERS, TEXTS, table_of
@@ -344,12 +345,11 @@ class Writers:
 
 @pytest.mark.parametrize("keys", [pytest.param(False, marks=LONG), True], ids=["rows", "keys"])
 @pytest.mark.parametrize("kind", ["mariadb", "mysql"])
-def test_while_a_table_is_read(request, linked_maker, kind, keys):
+@pytest.mark.parametrize("seed", seeds.asked("mirror_images"))
+def test_while_a_table_is_read(request, linked_maker, kind, keys, seed):
     server = request.getfixturevalue(kind)
     through = linked_maker(server.url(), name=f"pelorus-parts-{kind}-{keys}")
     pair, rows = Mirrored(server, through), 300_000
-    seed = random.randrange(10**6)
-    print(f"seed {seed}")
     pair.begin(
         "parts", "CREATE TABLE digits (d INT PRIMARY KEY)",
         "INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)",

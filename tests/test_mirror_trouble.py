@@ -28,7 +28,7 @@ def server(request):
     """A server that tests may stop."""
     server = make(request.param, 45 if request.param == "mariadb" else 46)
     yield server
-    server.stop()
+    server.kill()
 
 
 @pytest.fixture
@@ -432,10 +432,11 @@ def test_a_replica_that_does_not_log_what_it_is_sent(linked_maker):
             through.run("MIRROR TABLE early.t")
         replica.run("GRANT REPLICA MONITOR ON *.* TO reader@'%'")
         # Rights are those that an account had when it logged in.
-        for (number,) in replica.run("SELECT id FROM information_schema.processlist "
-                                     "WHERE user = 'reader'"):
+        sessions = "SELECT id FROM information_schema.processlist WHERE user = 'reader'"
+        before = set(replica.run(sessions))
+        for (number,) in before:
             replica.run(f"KILL {number}")
-        time.sleep(0.5)
+        wait_for("the sessions to end", lambda: not before & set(replica.run(sessions)))
         with pytest.raises(pymysql.MySQLError, match="follows another server"):
             through.run("MIRROR TABLE early.t")
         replica.run("RESET SLAVE ALL")

@@ -1,4 +1,4 @@
-"""`ALTER TABLE` by chance, carried out by a MySQL and on native tables: both refuse it, or definitions and
+"""Random `ALTER TABLE` statements, executed by a MySQL and on native tables: both refuse it, or definitions and
 rows are the same.
 
 `PELORUS_RANDOM_ALTERS=1000:50` takes the 50 seeds from 1000 on.
@@ -6,17 +6,15 @@ rows are the same.
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from dataclasses import dataclass, field
 
 import pytest
-from pelorus_tools import rows
+from pelorus_tools import rows, seeds
 from pelorus_tools.random_alters import Alters
 
 TABLES, ALTERS = 3, 8
-SEEDS = range(1, 25)
 # Refused here.
 LEFT_OUT = 1235
 
@@ -50,12 +48,6 @@ def total():
     tried = max(counts.done + counts.refused, 1)
     print(f"\nALTER TABLE by chance: {counts.done} statements the same, {counts.refused} refused here "
           f"({100 * counts.refused // tried} %)")
-
-
-def seeds() -> range:
-    """The seeds that are asked for."""
-    first, _, count = os.environ.get("PELORUS_RANDOM_ALTERS", "").partition(":")
-    return range(int(first), int(first) + int(count or 1)) if first else SEEDS
 
 
 def names(connection, statement: str, place: int) -> list[str]:
@@ -128,7 +120,7 @@ def one_table(connections, chance: random.Random, table: str) -> Outcome:
     return outcome
 
 
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("seed", seeds.asked("random_alters"))
 def test_alters_by_chance(mysql, native, total, seed):
     chance, database = random.Random(seed), "alters_by_chance"
     connections = []

@@ -20,7 +20,7 @@ def zoned_mysql():
     server = servers.MySql("mysql-zoned", 31, time_zone=BERLIN)
     server.load_time_zones()
     yield server
-    server.stop()
+    server.kill()
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def zoned_mariadb():
     """A MariaDB on a machine in Berlin."""
     server = servers.MariaDb("mariadb-zoned", 32, time_zone=BERLIN)
     yield server
-    server.stop()
+    server.kill()
 
 
 @pytest.fixture(scope="module")

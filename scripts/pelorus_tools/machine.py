@@ -1,6 +1,6 @@
 """Makes a machine ready: Debian packages, the Python environment, a MySQL server in a folder.
 
-Run as `python3 scripts/setup.py demo|test|clients|bench`. As root on Debian or Ubuntu it installs
+Run as `python3 scripts/setup.py demo|test|recorded|clients|bench|power`. As root on Debian or Ubuntu it installs
 what is missing; otherwise it says exactly what to install. Installing never starts a service.
 Uses the standard library alone.
 """
@@ -54,6 +54,7 @@ PURPOSES = {
     "clients": BUILD + MARIADB + MYSQLCLIENT + CLIENTS,
     "bench": BUILD + MARIADB + BENCH,
     "power": BUILD + POWER,
+    "recorded": BUILD,
 }
 PATH_MORE = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/go/bin"]
 
@@ -70,11 +71,13 @@ def requires_servers() -> bool:
 
 
 def prepare(purpose: str) -> None:
-    """Makes the machine ready for `demo`, `test`, `clients`, `bench` or `power`."""
+    """Makes the machine ready for `demo`, `test`, `recorded`, `clients`, `bench` or `power`."""
     if find("cargo") is None:
         fail("Rust is missing. Install it with your package manager or rustup, then try again.")
     _packages(PURPOSES[purpose], headers=purpose in ("test", "clients"))
     files = ["requirements.txt"]
+    if purpose in ("test", "clients", "recorded"):
+        files.append("requirements-pytest.txt")
     if purpose in ("test", "clients"):
         files.append("requirements-test.txt")
     if purpose in ("bench", "power"):

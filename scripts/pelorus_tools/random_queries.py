@@ -16,7 +16,7 @@ TABLES = {
     "c": 5,
     "none": 0,
 }
-# Of this one queries read nothing beside it.
+# Of this one the FROM that names it reads no other table.
 LARGE, LARGE_ROWS = "large", 3000
 # Columns of every table: name, type, and what is in it.
 COLUMNS = {
@@ -71,10 +71,11 @@ class Queries:
     def __init__(self, chance: random.Random):
         self.chance = chance
         self._names = 0
+        self._large = False
 
     def query(self) -> str:
         """A query of one of several shapes."""
-        self._names = 0
+        self._names, self._large = 0, False
         shape = self.chance.choices(
             (self._rows, self._groups, self._union, self._windows, self._with),
             (5, 5, 2, 2, 2))[0]
@@ -93,7 +94,9 @@ class Queries:
     # Tables.
 
     def _from(self, depth: int) -> tuple[str, list[Source]]:
-        if depth > 0 and self._is(0.15):
+        # Once in a query: joined with itself it has millions of rows.
+        if depth > 0 and self._is(0.15) and not self._large:
+            self._large = True
             name = self._name()
             columns = {column: kind for column, (_, kind) in COLUMNS.items()}
             return f"{LARGE} AS {name}", [Source(name, {"id": "number", **columns})]
@@ -154,12 +157,12 @@ class Queries:
         return query, {f"y{at}": kind for at, (_, kind) in enumerate(shown)}
 
     def _first(self, sources: list[Source]) -> str:
-        """An order and a LIMIT that leave no choice: by what tells every row."""
+        """A total order over the primary keys of all tables, and a LIMIT."""
         keys = [f"{source.name}.id" for source in sources if "id" in source.columns]
         if len(keys) < len(sources):
             return ""
         order = ", ".join(f"{key}{self._one('', ' DESC')}" for key in keys)
-        return f" ORDER BY {order} LIMIT {self._one(1, 3, 10)}"
+        return f" ORDER BY {order} LIMIT {self._one(1, 3, 10, 200)}"
 
     # Queries.
 
@@ -170,7 +173,8 @@ class Queries:
         where = f" WHERE {self._condition(sources, 2)}" if self._is(0.75) else ""
         distinct = "DISTINCT " if self._is(0.2) else ""
         named = ", ".join(f"{item} AS y{at}" for at, item in enumerate(items))
-        return f"SELECT {distinct}{named} FROM {text}{where}{self._limit(len(items))}"
+        order = "" if distinct or self._is(0.75) else self._first(sources)
+        return f"SELECT {distinct}{named} FROM {text}{where}{order or self._limit(len(items))}"
 
     def _limit(self, columns: int) -> str:
         if self._is(0.6):
@@ -185,13 +189,14 @@ class Queries:
         text, sources = self._from(2)
         keys = [it for it in (self._column(sources, None) for _ in range(self._one(0, 1, 1, 2))) if it]
         if keys and self._is(0.2):
-            keys[-1] = self._value(sources, "number", 1, subqueries=False)
+            # In totals over no rows MySQL shows the constant for NULL.
+            keys[-1] = self._varying(sources, "number")
         where = f" WHERE {self._condition(sources, 2)}" if self._is(0.5) else ""
         items = [*keys, *(self._aggregate(sources) for _ in range(self._one(1, 1, 2)))]
         if not keys and self._is(0.2):
             items.append(self._one("1", "'k'"))
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
-        rollup = bool(keys) and self._is(0.1)
+        rollup = len(keys) == len(set(keys)) > 0 and self._is(0.1)
         group += " WITH ROLLUP" if rollup else ""
         having = f" HAVING {self._having(sources, keys)}" if self._is(0.3) else ""
         named = ", ".join(f"{item} AS y{at}" for at, item in enumerate(items))
@@ -251,7 +256,7 @@ class Queries:
     def _with(self) -> str:
         query, columns = self._derived(1)
         sources = [Source("p", columns), Source("q", columns)]
-        if self._is(0.4):
+        if self._is(0.4) or self._large:
             sources = sources[:1]
             text = "w AS p"
         else:
@@ -323,7 +328,11 @@ class Queries:
             if any(f"{source.name}." in value for source in sources):
                 return value
         column = self._column(sources, kind) or self._column(sources, None)
-        return f"IF(1 > 2, NULL, {column})" if self._kind(sources, column) == kind else f"NULLIF({self._literal(kind)}, IF({column} IS NULL, {self._literal(kind)}, NULL))"
+        if self._kind(sources, column) == kind:
+            return f"IF(1 > 2, NULL, {column})"
+        # Two values, none of them NULL: MySQL takes what has one for a constant.
+        one, two = self.chance.sample({"number": NUMBERS, "text": TEXTS, "date": DATES}[kind], 2)
+        return f"IF({column} IS NULL, {one}, {two})"
 
     def _scalar(self, sources: list[Source], depth: int) -> str:
         """A subquery of one value; one that names a column outside, now and then."""
@@ -370,13 +379,17 @@ class Queries:
         left, right = self._value(sources, kind, 1, subqueries=False), self._column(own, kind)
         return f"{left} {self._one('', 'NOT ')}IN (SELECT {right} FROM {text}{where})"
 
-    def _condition(self, sources: list[Source], depth: int, subqueries: bool = True) -> str:
+    def _condition(self, sources: list[Source], depth: int, subqueries: bool = True,
+                   within: bool = False) -> str:
+        """A condition; `within` says that it is a part of another one."""
         if depth > 0 and self._is(0.4):
-            one, two = (self._condition(sources, depth - 1, subqueries) for _ in range(2))
+            one, two = (self._condition(sources, depth - 1, subqueries, within=True) for _ in range(2))
             return self._one(f"({one} AND {two})", f"({one} OR {two})", f"NOT ({one})", f"({one}) IS NULL",
                              f"{one} AND {two}" if subqueries else f"({one} AND {two})", f"({one} XOR {two})")
         if subqueries and depth > 0 and self._is(0.35):
-            return self._one(self._exists, self._among, self._among)(sources, depth)
+            # Pelorus refuses most IN (subquery) within OR, NOT and expressions.
+            shape = self._exists if self._is(0.9 if within else 0.35) else self._among
+            return shape(sources, depth)
         kind = self._one("number", "number", "text", "date")
         left = self._value(sources, kind, depth, subqueries)
         right = self._value(sources, kind, depth, subqueries)

@@ -14,6 +14,9 @@ import pymysql
 from . import machine, processes
 from .processes import Process, wait_for
 
+# Data folders that have been initialised, by the server's kind and folder tree. To initialise one takes
+# seconds, so servers start with a copy.
+_initialised: dict[tuple[str, Path | None], Path] = {}
 USER = "dev"
 PASSWORD = "dev-Passw0rd"
 
@@ -98,33 +101,35 @@ class MariaDb(Server):
         self._server_id = server_id
         self._options = options
         self._buffer_pool_mb = buffer_pool_mb
-        if copy_of is None:
+        if copy_of is None and (self.kind, self.root) not in _initialised:
             self._install()
-        else:
-            shutil.copytree(copy_of, self.data)
+        shutil.copytree(copy_of or _initialised[self.kind, self.root], self.data)
         self.start()
         if copy_of is None:
             self._accounts()
 
-    def _program(self, name: str) -> list[str]:
+    def _program(self, name: str, data: str = "data") -> list[str]:
         """The beginning of a command of the server."""
         found = [machine.find(name)]
         if self.root:
             found = [machine.find("chroot") or "chroot", str(self.root), name]
         # mariadbd refuses to run as root unless told to; other users run it as themselves.
         as_user = ["--user=root"] if os.geteuid() == 0 else []
-        return [*found, "--no-defaults", *as_user, f"--datadir={self._inside}/data"]
+        return [*found, "--no-defaults", *as_user, f"--datadir={self._inside}/{data}"]
 
     def _install(self) -> None:
+        folder = processes.folder("pelorus-initialised", self.root / "tmp" if self.root else None)
         done = subprocess.run(
             # A folder tree need not know the machine's name.
-            [*self._program("mariadb-install-db"), "--auth-root-authentication-method=normal",
+            [*self._program("mariadb-install-db", "initialised"), "--auth-root-authentication-method=normal",
              "--skip-test-db", "--skip-name-resolve", "--force"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             # Servers that start remove the temporary tables of others from a folder they share.
             env={**os.environ, "TMPDIR": self._inside})
         if done.returncode != 0:
             raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout[-3000:]}")
+        shutil.move(self.folder / "initialised", folder / "data")
+        _initialised[self.kind, self.root] = folder / "data"
 
     def start(self) -> None:
         """Starts the server, on the port it had before when there was one."""
@@ -192,11 +197,9 @@ class MySql(Server):
         self._server_id = server_id
         self._buffer_pool_mb = buffer_pool_mb
         self._options = options
-        done = subprocess.run(
-            [*self._mysqld(), "--initialize-insecure"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"mysqld --initialize failed:\n{done.stdout[-3000:]}")
+        if (self.kind, self.root) not in _initialised:
+            self._install()
+        shutil.copytree(_initialised[self.kind, self.root], self.folder / "data")
         self.start()
         connection = pymysql.connect(unix_socket=f"{self.folder}/s", user="root", autocommit=True)
         with connection.cursor() as cursor:
@@ -205,9 +208,21 @@ class MySql(Server):
             cursor.execute(f"GRANT ALL ON *.* TO {USER}@'%' WITH GRANT OPTION")
         connection.close()
 
-    def _mysqld(self) -> list[str]:
+    def _mysqld(self, data: str = "data") -> list[str]:
         return [machine.find("chroot") or "chroot", str(self.root), "mysqld", "--no-defaults",
-                "--user=root", f"--datadir={self._inside}/data"]
+                "--user=root", f"--datadir={self._inside}/{data}"]
+
+    def _install(self) -> None:
+        folder = processes.folder("pelorus-initialised", self.root / "tmp")
+        done = subprocess.run(
+            [*self._mysqld("initialised"), "--initialize-insecure"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"mysqld --initialize failed:\n{done.stdout[-3000:]}")
+        # Each server has a UUID of its own.
+        (self.folder / "initialised" / "auto.cnf").unlink(missing_ok=True)
+        shutil.move(self.folder / "initialised", folder / "data")
+        _initialised[self.kind, self.root] = folder / "data"
 
     def follow(self, primary: "MySql") -> None:
         """Makes this server a replica of another, by GTID."""

@@ -5,7 +5,7 @@ A statement ends with `;`. A directive is a comment line of its own and is about
     -- only: mysql            run it against this server only (`mysql` or `mariadb`)
     -- refused: 1235          Pelorus must refuse it with this error, whatever the server answers
     -- unordered              rows may come in any order although there is an ORDER BY (ties)
-    -- values only: reason    column types may differ, for the reason given
+    -- values only: reason    column types differ, for the reason given
     -- setup: SQL             run this on the server itself, not through Pelorus
 
 Two directives are about the whole file and stand anywhere in it:
@@ -38,7 +38,7 @@ class Statement:
     @property
     def ordered(self) -> bool:
         """Whether the rows must come in the same order."""
-        return not self.unordered and _has_outer_order_by(self.text)
+        return not self.unordered and has_outer_order_by(self.text)
 
 
 @dataclass
@@ -149,7 +149,7 @@ def _quoted(text: str, at: int, line: int) -> tuple[int, int]:
     return end + 1, line + text.count("\n", at, end)
 
 
-def _has_outer_order_by(text: str) -> bool:
+def has_outer_order_by(text: str) -> bool:
     """Whether ORDER BY stands outside all parentheses and quotes."""
     plain = re.sub(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`", "''", text)
     depth, outer = 0, []

@@ -14,10 +14,9 @@ import time
 
 import pymysql
 import pytest
-from pelorus_tools import pelorus
+from pelorus_tools import pelorus, seeds
 from pelorus_tools.processes import wait_for
 
-SEED = 20261126
 BUSY = max(4, 2 * (os.cpu_count() or 1))
 # Billions of pairs that no condition on one side can leave out.
 HEAVY = ("SELECT COUNT(*) FROM attack.n a JOIN attack.n b JOIN attack.n c "
@@ -161,9 +160,10 @@ class TestStrangers:
                 stream.close()
             server.run("SET GLOBAL connect_timeout = 10")
 
-    def test_random_bytes(self, server):
+    @pytest.mark.parametrize("seed", seeds.asked("edge"))
+    def test_random_bytes(self, server, seed):
         """Packets with right and wrong lengths and numbers, full of rubbish."""
-        rng = random.Random(SEED)
+        rng = random.Random(seed)
         for _ in range(150):
             with raw(server) as stream:
                 first(stream)
@@ -250,9 +250,10 @@ def test_an_administrator_who_cannot_log_in_keeps_no_other_from_counting():
 class TestCommands:
     """Who has logged in."""
 
-    def test_random_commands(self, server):
+    @pytest.mark.parametrize("seed", seeds.asked("edge"))
+    def test_random_commands(self, server, seed):
         """Every command, followed by rubbish, and wrong numbers."""
-        rng = random.Random(SEED)
+        rng = random.Random(seed)
         with server.connect() as watcher:
             for command in range(0x25):
                 with contextlib.closing(server.connect()) as connection:

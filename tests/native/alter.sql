@@ -323,7 +323,6 @@ SET timestamp = DEFAULT;
 CREATE TABLE octets (n INT PRIMARY KEY, a VARBINARY(6) DEFAULT X'00FF', b VARBINARY(6) DEFAULT '12', c BINARY(4) DEFAULT 'ab', e VARBINARY(9) DEFAULT '', g VARBINARY(6) DEFAULT X'61006200', h BINARY(3) DEFAULT '', i VARBINARY(5) DEFAULT X'FF00', k BINARY(5) DEFAULT 'é', o VARBINARY(3) NOT NULL);
 -- values only: types of SHOW
 SHOW COLUMNS FROM octets;
--- values only: types of the information schema
 SELECT column_name, column_default FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'octets' ORDER BY ordinal_position;
 INSERT INTO octets (n, o) VALUES (1, 'x');
 SELECT HEX(a), HEX(b), HEX(c), HEX(e), HEX(g), HEX(h), HEX(i), HEX(k) FROM octets;
@@ -372,6 +371,5 @@ CREATE TABLE whole_again (n INT PRIMARY KEY, c VARCHAR(9), d TEXT, e TEXT, KEY k
 ALTER TABLE whole_again MODIFY c INT, MODIFY d VARCHAR(2), MODIFY e VARCHAR(20);
 -- values only: types of SHOW
 SHOW COLUMNS FROM whole_again;
--- values only: types of the information schema
 SELECT index_name, sub_part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'whole_again' ORDER BY index_name;
 ALTER TABLE beginnings ALTER COLUMN t SET DEFAULT NULL;

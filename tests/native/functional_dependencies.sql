@@ -105,7 +105,6 @@ SELECT q.x, q.w FROM c LEFT JOIN (SELECT DISTINCT x, IFNULL(x, 1) AS w FROM n) A
 SELECT q.id, q.w FROM n LEFT JOIN (SELECT id, IFNULL(name, 1) AS w FROM c) AS q ON q.id = n.x GROUP BY q.id ORDER BY q.id;
 SELECT q.x, q.y FROM c LEFT JOIN (SELECT x, y FROM n WHERE y = 3) AS q ON q.x = c.id GROUP BY q.x;
 SELECT q.x, q.y FROM c LEFT JOIN (SELECT x, y FROM n WHERE y = 3) AS q ON q.x = c.id GROUP BY c.id ORDER BY c.id;
--- values only: MySQL's temporary table makes INT of the constant
 SELECT q.one, c.id FROM c LEFT JOIN (SELECT 1 AS one, x FROM n) AS q ON q.x = c.id GROUP BY c.id ORDER BY c.id;
 -- WITH ROLLUP knows keys only.
 SELECT id, name FROM c GROUP BY id WITH ROLLUP;
@@ -113,7 +112,6 @@ SELECT id, name FROM c GROUP BY id, name WITH ROLLUP;
 -- Without the mode any value of the group will do.
 SET sql_mode = '';
 SELECT city, COUNT(name) FROM c GROUP BY city ORDER BY city;
--- values only: MySQL's temporary table makes INT of truth values here
 SELECT boss, id > 0 FROM c GROUP BY boss ORDER BY boss;
 SELECT COUNT(*), (SELECT 1 FROM n WHERE x > 100) AS one FROM n AS p, (SELECT 1 FROM n WHERE x > 100) AS q, n AS r ORDER BY ROW_NUMBER() OVER (ORDER BY -r.x);
 SELECT COUNT(*), id FROM c WHERE id > 100;

@@ -7,11 +7,9 @@ SELECT kind, n, COUNT(*) FROM t GROUP BY kind, n ORDER BY n;
 SELECT kind, place, n % 2 AS odd, MIN(id) FROM t GROUP BY kind, place, odd ORDER BY MIN(id);
 SELECT LOWER(kind), MIN(word) FROM t GROUP BY kind ORDER BY MIN(id);
 SELECT place, COUNT(*) FROM t GROUP BY place ORDER BY place;
--- values only: MySQL's temporary table makes INT of truth values here
 SELECT HEX(place), kind IS NULL, COUNT(*) FROM t GROUP BY place, kind ORDER BY MIN(id);
 SELECT LENGTH(place) AS l, COUNT(*) FROM t GROUP BY 1 ORDER BY 1;
 SELECT word AS w, COUNT(*), MAX(n) FROM t GROUP BY w ORDER BY MIN(id);
--- values only: MySQL's temporary table makes INT of truth values here
 SELECT UPPER(word), n > 3, COUNT(*) FROM t GROUP BY word, n > 3 ORDER BY MIN(id);
 SELECT place, SUM(n) AS s FROM t GROUP BY place HAVING place = 'x' OR s > 6 ORDER BY s;
 SELECT place FROM t GROUP BY place HAVING COUNT(*) > 1 ORDER BY place DESC;
@@ -75,7 +73,6 @@ SELECT COUNT(*) FROM t WHERE late = 'OLD';
 SELECT COUNT(*) FROM t WHERE later <> 'y';
 SET sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO';
 SELECT late, MAX(n) FROM t WHERE id < 5;
--- values only: MySQL's temporary table makes INT of truth values here
 SELECT kind IS NULL, COUNT(*) FROM t GROUP BY kind HAVING COUNT(*) > 0 ORDER BY MIN(id);
 SELECT word FROM t WHERE word IN ('one') GROUP BY kind ORDER BY id;
 SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO';

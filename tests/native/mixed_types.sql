@@ -6,7 +6,6 @@ SELECT a.y, b.d, a.y > b.d, a.y = DATE'2000-01-01', a.y > DATE'1998-01-01', a.y 
 SELECT y = 1999.1, y = 1998.9, y IN (1999.1), y IN (1999.1, 1), y = 99, y = '99', y BETWEEN 1.1 AND 99, y <=> TIME'00:00:00', y = '1999-05-05' FROM y ORDER BY id;
 SELECT id FROM y WHERE y = 1999.1;
 SELECT id FROM y WHERE y <> 1998.9 ORDER BY id;
--- values only: MySQL has it longer
 SELECT LEAST(d, y), GREATEST(y, d), LEAST(d, 20000101), GREATEST(d, 19990101.5) FROM y ORDER BY id;
 SELECT GREATEST(d, 20010101) + 0 FROM y;
 -- refused: 1235

@@ -54,9 +54,7 @@ SELECT ROW_NUMBER() OVER (ORDER BY kind) AS n FROM shop GROUP BY n;
 SELECT COUNT(*) FROM shop GROUP BY 'kind';
 SELECT AVG(sales) FROM shop GROUP BY 1.1000000000000001;
 SELECT COUNT(*) FROM shop GROUP BY NULL;
--- values only: MySQL's temporary table makes INT of YEAR()
 SELECT YEAR(day), COUNT(*) FROM sale GROUP BY 1 ORDER BY 1;
--- values only: MySQL's temporary table makes INT of truth values here
 SELECT (CASE WHEN kind > 7 THEN 'high' ELSE 'low' END) AS c, kind > 8 AS d FROM sale GROUP BY 1, 2 ORDER BY 1, 2;
 SELECT DATE_FORMAT(day, '%Y') AS day, COUNT(*) FROM sale GROUP BY DATE_FORMAT(day, '%Y') ORDER BY day;
 -- HAVING: the item and the key, no other column.
@@ -86,9 +84,7 @@ SELECT COUNT(*) FROM shop GROUP BY kind HAVING `COUNT(*)` > 1;
 SELECT kind AS k, k FROM shop;
 SELECT kind AS k FROM shop WHERE k > 1;
 -- DISTINCT is ordered by what is selected.
--- values only: MySQL's temporary table makes INT of YEAR()
 SELECT DISTINCT YEAR(day) FROM sale ORDER BY YEAR(day);
--- values only: MySQL's temporary table makes INT of YEAR()
 SELECT DISTINCT YEAR(day) AS y FROM sale ORDER BY YEAR(day) DESC;
 SELECT DISTINCT UPPER(name) FROM sale ORDER BY UPPER(name);
 SELECT DISTINCT DATE_FORMAT(day, '%Y') FROM sale ORDER BY DATE_FORMAT(day, '%Y') DESC;

@@ -22,7 +22,6 @@ SELECT c.name, o.id FROM customers c LEFT JOIN orders o ON o.customer = c.id AND
 SELECT o.id, c.name FROM customers c RIGHT JOIN orders o ON o.customer = c.id WHERE o.amount < 50 ORDER BY o.id;
 SELECT name, country FROM customers WHERE id IN (SELECT customer FROM orders WHERE amount > 6) ORDER BY id;
 SELECT country, COUNT(*) FROM customers GROUP BY country ORDER BY country;
--- values only: MySQL's temporary table makes INT of MONTH here
 SELECT MONTH(placed) AS m, SUM(amount) AS s FROM orders GROUP BY m HAVING s > 10 ORDER BY s DESC;
 SELECT DISTINCT customer FROM orders ORDER BY customer DESC LIMIT 2;
 SELECT COUNT(*) FROM orders;

@@ -78,7 +78,6 @@ ALTER TABLE tx ALTER COLUMN i SET DEFAULT (@a);
 ALTER TABLE tx ALTER COLUMN i SET DEFAULT (nofunction(1));
 ALTER TABLE tx ADD COLUMN m INT DEFAULT (@a);
 ALTER TABLE tx ADD COLUMN m INT DEFAULT (x);
--- values only: types of the information schema
 SELECT COLUMN_NAME, COLUMN_DEFAULT, EXTRA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'tx' AND COLUMN_NAME <> 'j' ORDER BY 1;
 -- ALTER TABLE of tables with columns that are computed: the first row that does not fit
 CREATE TABLE ac (k INT PRIMARY KEY, a INT, s VARCHAR(10), g INT AS (a + 1) STORED, h TINYINT AS (a) STORED);

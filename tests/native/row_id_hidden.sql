@@ -9,13 +9,9 @@ SELECT @@show_gipk_in_create_table_and_information_schema;
 SHOW COLUMNS FROM g;
 -- values only: types of SHOW
 SHOW COLUMNS FROM own;
--- values only: types of the information schema
 SELECT COLUMN_NAME, ORDINAL_POSITION, COLUMN_KEY, EXTRA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'g' ORDER BY ORDINAL_POSITION;
--- values only: types of the information schema
 SELECT INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'g';
--- values only: types of the information schema
 SELECT CONSTRAINT_NAME, COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME;
--- values only: types of the information schema
 SELECT TABLE_NAME, CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME;
 SELECT my_row_id, a FROM g ORDER BY my_row_id;
 CREATE TABLE h LIKE g;

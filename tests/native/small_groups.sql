@@ -19,7 +19,6 @@ SELECT n, tiny, COUNT(*) FROM g GROUP BY n, tiny ORDER BY n, tiny;
 SELECT n, small, big, COUNT(*), SUM(price) FROM g WHERE id < 3000 GROUP BY n, small, big ORDER BY n, small, big;
 SELECT n, tiny, small, big, COUNT(*) FROM g WHERE id < 300 GROUP BY n, tiny, small, big ORDER BY n, tiny, small, big;
 SELECT n, LOWER(word), COUNT(*) FROM g GROUP BY n, word ORDER BY n, word;
--- values only: MySQL's temporary table makes INT of both here
 SELECT YEAR(day), MONTH(day), COUNT(*) FROM g GROUP BY YEAR(day), MONTH(day) ORDER BY 1, 2;
 SELECT n + tiny, COUNT(*) FROM g GROUP BY n + tiny ORDER BY 1;
 SELECT id % 100 AS k, SUM(n) FROM g GROUP BY k ORDER BY k LIMIT 7;

@@ -113,7 +113,6 @@ SET sql_mode = DEFAULT;
 SET explicit_defaults_for_timestamp = 1;
 CREATE TABLE t10 (k INT PRIMARY KEY, a TIMESTAMP, b TIMESTAMP NOT NULL);
 SET timestamp = DEFAULT;
--- values only: types of the information schema
 SELECT TABLE_NAME, COLUMN_NAME, COLUMN_DEFAULT, IS_NULLABLE, EXTRA FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ('t1', 't6', 't7', 't9', 't10') ORDER BY 1, 2;
 -- fractions that round up where there is no day
 SET sql_mode = '';

@@ -36,8 +36,9 @@ use crate::operators::materialized_cte::Planner;
 use crate::operators::ordered_union::Arms;
 use crate::operators::perfect_hash_aggregate::PerfectHashAggregate;
 use crate::operators::rebatch::{Rebatch, batch_rows, gathering};
+use crate::operators::single_use::SingleUse;
 use crate::operators::sliced_projection::Sliced;
-use crate::operators::window_memory::Held;
+use crate::operators::window_memory::WindowMemory;
 use crate::optimizer::filter_pushdown;
 use crate::optimizer::outer_join_constants::OuterJoinConstants;
 use crate::result::{Block, QueryResult, RowForm};
@@ -593,7 +594,8 @@ fn rules(
     rules.insert(0, Arc::new(OuterJoinConstants));
     rules.push(Arc::new(Arms { is_ordered: context.options.in_order }));
     rules.push(Arc::new(PerfectHashAggregate));
-    rules.push(Arc::new(Held));
+    rules.push(Arc::new(WindowMemory));
+    rules.push(Arc::new(SingleUse));
     rules.push(Arc::new(Sliced::new(memory, Arc::clone(&context.eval))));
     rules.push(Arc::new(Rebatch::new(memory, way.has_low_memory)));
     rules

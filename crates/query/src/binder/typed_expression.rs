@@ -316,7 +316,16 @@ impl TypedExpr {
 
     /// The same value in another type, as in assignments and UNION.
     pub(crate) fn converted(self, to: ColumnType, context: &Arc<EvalContext>) -> TypedExpr {
-        let settled = self.settled(context);
+        let decimals = self.arg.scale.min(to.decimals);
+        let settled = match to.is_decimal() && self.ty.is_decimal() && decimals > self.ty.decimals {
+            // A quotient brings the digits that the other type has room for.
+            true => {
+                let length = self.ty.length + u32::from(decimals - self.ty.decimals);
+                let ty = ColumnType { length, decimals, ..self.ty };
+                TypedExpr { ty, ..self }.settled(context)
+            }
+            false => self.settled(context),
+        };
         if settled.ty.arrow() == to.arrow() && same_form(&settled.ty, &to) {
             let arg = Arg { ty: to, ..settled.arg };
             let listed = settled.listed.filter(|_| functions::is_listed(&to));

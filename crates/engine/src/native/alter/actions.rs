@@ -28,13 +28,16 @@ pub(super) struct Draft<'d> {
     pub(super) renamed: Option<TableName>,
     /// `PARTITION BY` or `REMOVE PARTITIONING`, for which MySQL copies rows.
     pub(super) repartitions: bool,
+    /// Columns that this statement says can be NULL.
+    written_null: Vec<String>,
 }
 
 impl<'d> Draft<'d> {
     pub(super) fn new(definer: &'d Definer, def: &'d NativeDef) -> Self {
         let definition = def.definition.clone();
         let origins = (0..definition.columns.len()).map(Some).collect();
-        Self { definer, def, definition, origins, renamed: None, repartitions: false }
+        let (renamed, repartitions, written_null) = (None, false, Vec::new());
+        Self { definer, def, definition, origins, renamed, repartitions, written_null }
     }
 
     /// Carries out one action, in its turn (`order`).
@@ -219,8 +222,11 @@ impl<'d> Draft<'d> {
     }
 
     /// A column with its default in universal time. Copies have whatever their sources have.
-    fn settled(&self, column: &ColumnDefinition) -> Result<ColumnDefinition> {
+    fn settled(&mut self, column: &ColumnDefinition) -> Result<ColumnDefinition> {
         let mut column = column.clone();
+        if column.nullable == Some(true) {
+            self.written_null.push(column.name.clone());
+        }
         types::restore_json(&mut column);
         if !is_hidden(&self.def.database) {
             self.check_date(&column)?;
@@ -544,12 +550,15 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// Columns that become part of the primary key can be NULL no longer.
+    /// Columns that become part of the primary key can be NULL no longer; those of which this statement
+    /// says so are refused with the definition (1171).
     fn forbid_nulls(&mut self, key: &KeyDefinition) {
         for column in self.definition.columns.iter_mut().filter(|it| key.holds(&it.name)) {
             let is_null = matches!(&column.default, Some(ColumnDefault::Literal(literal))
                 if literal.text.eq_ignore_ascii_case("NULL"));
-            column.nullable = Some(false);
+            if !self.written_null.iter().any(|name| name.eq_ignore_ascii_case(&column.name)) {
+                column.nullable = Some(false);
+            }
             column.default = column.default.take().filter(|_| !is_null);
         }
     }
