@@ -245,3 +245,11 @@ SELECT 'b' AS kind, id AS n FROM f UNION ALL SELECT 'a', k FROM d ORDER BY kind 
 SELECT CAST(NULL AS CHAR(3)) AS kind, id AS n FROM f UNION ALL SELECT 'a', k FROM d ORDER BY kind DESC, n LIMIT 2;
 SELECT kind, COUNT(*), SUM(n) FROM (SELECT 'b' AS kind, id AS n FROM f UNION ALL SELECT 'a', k FROM d UNION ALL SELECT 'b', k FROM d) AS x GROUP BY kind ORDER BY kind;
 SELECT kind, n, ROW_NUMBER() OVER (ORDER BY kind, n) AS r FROM (SELECT 'b' AS kind, id AS n FROM f UNION ALL SELECT 'a', k FROM d) AS x ORDER BY r LIMIT 4;
+-- a nested loop join whose left rows are those of a cross join and take much memory
+CREATE TABLE crossed (id INT PRIMARY KEY, d DECIMAL(8,2), t INT);
+INSERT INTO crossed VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 4, 4), (5, 5, 5), (6, 6, 6), (7, 7, 7), (8, 8, 8), (9, 9, 9), (10, 10, 10), (11, 11, 11), (12, 12, 12), (13, 13, 13);
+CREATE TABLE crossed_large (id INT PRIMARY KEY);
+INSERT INTO crossed_large SELECT x.id * 169 + y.id * 13 + z.id FROM crossed AS x, crossed AS y, crossed AS z;
+SELECT COUNT(*) FROM crossed AS x1 JOIN crossed_large AS x2 ON x1.d > 0 LEFT JOIN (SELECT AVG(x6.id) AS y2 FROM crossed AS x5 RIGHT JOIN crossed AS x6 ON x5.t <=> x6.t GROUP BY x6.t, x5.d) AS x4 ON x1.d <=> x4.y2;
+SELECT COUNT(*) FROM crossed AS x1 JOIN crossed_large AS x2 ON x1.d > 0 LEFT JOIN crossed AS x4 ON x1.d <=> x4.t + 0.5;
+DROP TABLE crossed, crossed_large;

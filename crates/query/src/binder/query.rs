@@ -386,7 +386,9 @@ impl<'a> Binder<'a> {
             if column.value.ty.decimals != to.ty.decimals {
                 mariadb_rules::check_digits(&column.value)?;
             }
-            let value = column.value.without_key().converted(to.ty, &self.context.eval);
+            let digits = column.forms.and_then(|forms| forms.digits);
+            let value = digits.unwrap_or(column.value).without_key();
+            let value = value.converted(to.ty, &self.context.eval);
             Ok::<_, Error>(value.expr.alias(name))
         });
         plan_nodes::project(query.plan, exprs.collect::<Result<Vec<_>>>()?)

@@ -367,6 +367,11 @@ impl Binder<'_> {
     /// Adds an item to a projection and describes the column that it becomes.
     fn output_column(&self, item: &Item, value: &TypedExpr, exprs: &mut Vec<Expr>) -> BoundColumn {
         let name = self.fresh("c");
+        let digits = value.has_more_digits().then(|| {
+            let name = self.fresh("d");
+            exprs.push(value.expr.clone().alias(&name));
+            value.at(column_expr(&name), None)
+        });
         let value = value.clone().settled(&self.context.eval);
         exprs.push(value.expr.clone().alias(&name));
         let key = value.key.as_ref().map(|key| {
@@ -383,11 +388,12 @@ impl Binder<'_> {
         output.key = key;
         // The block may be merged into the one around it.
         let output = output.with_quotient(value.is_quotient());
-        let forms = value.forms(&self.context.eval, |expr| {
+        let mut forms = value.forms(&self.context.eval, |expr| {
             let name = self.fresh("f");
             exprs.push(expr.alias(&name));
             column_expr(&name)
         });
+        forms.digits = digits;
         BoundColumn { meta, value: output, forms: Some(forms) }
     }
 

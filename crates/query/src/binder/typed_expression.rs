@@ -357,11 +357,16 @@ impl TypedExpr {
     /// MySQL sends or stores them.
     #[must_use]
     pub(crate) fn settled(self, context: &Arc<EvalContext>) -> TypedExpr {
-        if !self.ty.is_decimal() || self.arg.scale == self.ty.decimals {
+        if !self.has_more_digits() {
             return self;
         }
         let expr = form(Form::Settle(self.ty), context, self.expr);
         TypedExpr { expr, arg: Arg { scale: self.ty.decimals, ..self.arg }, ..self }
+    }
+
+    /// Whether it is a decimal with other digits than its type shows.
+    pub(crate) fn has_more_digits(&self) -> bool {
+        self.ty.is_decimal() && self.arg.scale != self.ty.decimals
     }
 
     /// The result of a function as MySQL goes on with it: an AVG has more digits than it shows,

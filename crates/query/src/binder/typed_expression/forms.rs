@@ -28,6 +28,8 @@ pub(crate) struct Forms {
     text_form: TextForm,
     number: Option<TypedExpr>,
     text: Option<TypedExpr>,
+    /// The value with all digits of a quotient.
+    pub(crate) digits: Option<TypedExpr>,
 }
 
 impl Forms {
@@ -43,7 +45,8 @@ impl Forms {
     /// Those of `rename`.
     pub(crate) fn renamed(&self, rename: &impl Fn(&Expr) -> Result<Expr>) -> Result<Self> {
         let renamed = |it: &Option<TypedExpr>| it.as_ref().map(|it| it.renamed(rename)).transpose();
-        Ok(Self { number: renamed(&self.number)?, text: renamed(&self.text)?, ..self.clone() })
+        let (number, text) = (renamed(&self.number)?, renamed(&self.text)?);
+        Ok(Self { number, text, digits: renamed(&self.digits)?, ..self.clone() })
     }
 }
 
@@ -68,13 +71,14 @@ impl TypedExpr {
         let is_chosen = self.arg.text_form == TextForm::Chosen;
         let text = if is_chosen { self.text(context).ok().flatten() } else { None };
         let (number, text) = (column(number), column(text));
-        Forms { mixes: self.arg.mixes, text_form: self.arg.text_form, number, text }
+        let (mixes, text_form) = (self.arg.mixes, self.arg.text_form);
+        Forms { mixes, text_form, number, text, digits: None }
     }
 
     /// The same column of a derived table that is merged into the block around it.
     #[must_use]
     pub(crate) fn with_forms(mut self, forms: Forms) -> Self {
-        let Forms { mixes, text_form, number, text } = forms;
+        let Forms { mixes, text_form, number, text, .. } = forms;
         (self.arg.mixes, self.arg.text_form) = (mixes, text_form);
         if number.is_some() || text.is_some() {
             self.chosen = Some(Arc::new(Chosen::Columns { number, text }));
