@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{
     Arg, CastTarget, EvalContext, Value, aggregate, array_of, cast, convert, literal, resolve,
     settle, value_at,
 };
-use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
+use pelorus_types::{Collation, ColumnType, Flags, WireType, collation, number};
 
 use super::parser::{Expr, Select, parse, unhex};
 
@@ -334,6 +334,14 @@ fn show(array: &ArrayRef, ty: &ColumnType, row: usize, ctx: &EvalContext) -> Res
         let binary = ColumnType::varchar(255, collation::BINARY);
         let array = convert(&one, ty, &binary, ctx)?;
         array.as_binary::<i32>().value(0).to_vec()
+    } else if ty.is_float() && ty.decimals >= 31 {
+        // A client sees all digits, and a function's text has limited room.
+        let mut text = String::new();
+        match one.as_primitive_opt::<Float32Type>() {
+            Some(numbers) => number::write_float(&mut text, numbers.value(0)),
+            None => number::write_double(&mut text, one.as_primitive::<Float64Type>().value(0)),
+        }
+        text.into_bytes()
     } else {
         let text = ColumnType::varchar(255, collation::UTF8MB4_0900_AI_CI);
         let array = convert(&one, ty, &text, ctx)?;
