@@ -92,6 +92,7 @@ group_concat_max_len = {1 << 30}
 """
 SPARE = LIMIT - 40 * MIB
 OUT_OF_MEMORY, TOO_MANY_PREPARED, DISK_FULL = 1041, 1461, 1021
+TIMED_OUT = 3024
 
 
 class Peak:
@@ -181,8 +182,9 @@ STATEMENTS = {
     "a cross join of long rows": (
         "SELECT COUNT(*) FROM b.w a JOIN b.w c ON a.body < c.body AND a.id < 30 AND c.id < 30",
         (None, OUT_OF_MEMORY)),
-    "a common table expression that is kept": (
-        "WITH c AS (SELECT body FROM b.w LIMIT 250) SELECT COUNT(*) FROM c x JOIN c y ON x.body = y.body",
+    "a common table expression that is materialised": (
+        "WITH c AS (SELECT body FROM b.w LIMIT 250) SELECT /*+ MAX_EXECUTION_TIME(30000) */ COUNT(*) FROM c x"
+        " JOIN c y ON x.body = y.body",
         (None, OUT_OF_MEMORY)),
     "a window over long rows": (
         "SELECT MAX(n) FROM (SELECT ROW_NUMBER() OVER (ORDER BY body) n FROM b.w) q",
@@ -199,6 +201,12 @@ def test_statements_stay_within_the_budget(bounded, name):
     statement, expected = STATEMENTS[name]
     connection = rows.connect(bounded)
     answer = rows.ask(connection, statement)
+    if statement.startswith("WITH"):
+        # Known: where the exchange between two streams of a join spills to disk, one execution in some
+        # hundred waits for ever, until it is killed or its time is over.
+        for _ in range(2):
+            if answer.error and answer.error[0] == TIMED_OUT:
+                answer = rows.ask(connection, statement)
     number = answer.error[0] if answer.error else None
     allowed = expected if isinstance(expected, tuple) else (expected,)
     if expected is sum:
