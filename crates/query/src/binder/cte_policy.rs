@@ -1,11 +1,10 @@
 //! Common table expressions that are referenced more than once.
 //!
-//! Each reference is carried out by itself, so that conditions on it reach its tables. MySQL keeps
-//! the rows of the first, though, and every other reference must find the same ones. So where they
-//! are a matter of chance, as those are which a LIMIT takes of rows in no order, they are computed
-//! once and materialised ([`crate::operators::materialized_cte`]). A MariaDB computes them anew for each reference, which is its
-//! own affair: where its answer is asked for, a second reference is refused, as where one server
-//! could have the whole query.
+//! A common table expression is inlined at each reference, so that conditions are pushed down to its
+//! tables. MySQL materialises it once, and every reference reads the same rows. If the expression is
+//! non-deterministic (a LIMIT without a total order), it is therefore computed once and materialised
+//! here as well ([`crate::operators::materialized_cte`]). A MariaDB computes it at each reference: over
+//! its mirrors, and where one server can execute the whole query, a second reference is refused.
 //!
 //! Values that depend on the order in which rows come, as the last digits of sums of doubles do,
 //! make the rows others as well. Those are materialised where that is possible, and nothing is refused.

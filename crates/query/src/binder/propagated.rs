@@ -44,7 +44,7 @@ pub(super) fn check(select: &ast::Select, scope: &Scope) -> Result<()> {
     let mut parts = conditions.into_iter().flat_map(ast_analysis::conjuncts);
     match !mixed.is_empty() && parts.any(is_changed) {
         true => Err(Error::unsupported(
-            "IN of columns of several collations beside an equality of one of them",
+            "IN of columns of several collations together with an equality of one of them",
         )),
         false => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Operators that give the rows of one input as they are, and do something beside.
+//! Operators that return the rows of one input unchanged: they count memory, or limit executions.
 
 use std::fmt;
 use std::sync::Arc;

@@ -448,8 +448,9 @@ fn check_list(value: &Arg, list: &[Arg], is_dated: bool) -> Result<()> {
     Ok(())
 }
 
-/// What items of several classes are compared as, numbers among texts and dates: each by itself, as
-/// dates beside a value that is one, else texts under one collation. `None` for lists of one class.
+/// What items of several classes (numbers, texts, dates) are compared as: each item has a kind of its
+/// own; if the value is a date, it is that of dates, else that of texts under one collation. `None` for
+/// lists of one class.
 fn mixed_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Vec<Kind>>> {
     let is_text = |item: &Arg| is_textual(value) && is_textual(item);
     let real: Vec<&Arg> = list.iter().filter(|item| !item.is_null()).collect();
