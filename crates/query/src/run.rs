@@ -611,6 +611,10 @@ pub(crate) fn state(context: &QueryContext, way: ExecutionProfile) -> SessionSta
         .with_information_schema(false)
         .with_batch_size(way.rows)
         .with_sort_spill_reservation_bytes((memory / 32).min(10 << 20))
+        // Batches that wait in a RepartitionExec have a file each. With larger ones, two inputs write
+        // to two files at a time, and the reader waits for ever at the end of the older one for a batch
+        // that is in the other, while both inputs wait for the reader.
+        .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
         .set_bool("datafusion.optimizer.prefer_hash_join", !way.has_low_memory)
         // It lets DISTINCT and groups without aggregates stop early below window functions, which want
         // all of them.

@@ -11,7 +11,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::{fmt, io};
 
 use bytes::Bytes;
@@ -58,8 +58,8 @@ impl Scratch {
             .with_max_temp_directory_size(u64::MAX)
             .build()
             .map_err(from_datafusion)?;
-        let spills =
-            Arc::new(Spills { files: Arc::new(files), folder, reserve: AtomicU64::new(0) });
+        let (reserve, open) = (AtomicU64::new(0), AtomicUsize::new(0));
+        let spills = Arc::new(Spills { files: Arc::new(files), folder, reserve, open });
         let factory = Arc::new(Factory(Arc::clone(&spills)));
         let disk = DiskManagerBuilder::default()
             .with_temp_file_factory(factory)
@@ -98,6 +98,8 @@ struct Spills {
     folder: PathBuf,
     /// Bytes that they leave free.
     reserve: AtomicU64,
+    /// How many there are.
+    open: AtomicUsize,
 }
 
 impl fmt::Debug for Spills {
@@ -111,14 +113,43 @@ struct Factory(Arc<Spills>);
 
 impl TempFileFactory for Factory {
     fn create_temp_file(&self, description: &str) -> DfResult<Arc<dyn SpillFile>> {
+        let counted = Counted::new(&self.0);
+        // Ordering: it publishes nothing else.
+        if self.0.open.load(Ordering::Relaxed) > MOST_FILES {
+            let text = format!("queries have {MOST_FILES} files open that they spill to");
+            return Err(DataFusionError::ResourcesExhausted(text));
+        }
         let file = self.0.files.create_tmp_file(description)?;
-        Ok(Arc::new(Spill { file, spills: Arc::clone(&self.0) }))
+        Ok(Arc::new(Spill { file, counted }))
+    }
+}
+
+/// How many files all queries may have: batches that wait between operators have one each
+/// (`max_spill_file_size_bytes`). The files that a process may have open are needed by tables and
+/// clients as well.
+const MOST_FILES: usize = 4096;
+
+/// A file that counts as long as it is there.
+struct Counted(Arc<Spills>);
+
+impl Counted {
+    fn new(spills: &Arc<Spills>) -> Self {
+        // Ordering: it publishes nothing else.
+        spills.open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(spills))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        // Ordering: as above.
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 struct Spill {
     file: Arc<dyn SpillFile>,
-    spills: Arc<Spills>,
+    counted: Counted,
 }
 
 impl SpillFile for Spill {
@@ -135,7 +166,7 @@ impl SpillFile for Spill {
     }
 
     fn open_writer(&self) -> DfResult<Box<dyn SpillWriter>> {
-        let (writer, spills) = (self.file.open_writer()?, Arc::clone(&self.spills));
+        let (writer, spills) = (self.file.open_writer()?, Arc::clone(&self.counted.0));
         Ok(Box::new(Writer { writer, spills, left: 0 }))
     }
 }
@@ -429,6 +460,19 @@ mod tests {
         assert_eq!(error.errno(), 1021);
         assert!(error.message().contains("pelorus_spill_reserve"), "{}", error.message());
         assert_eq!(scratch.spilled(), 0);
+    }
+
+    #[test]
+    fn files_have_a_number_that_is_given_back() {
+        let scratch = Scratch::new(Some(&std::env::temp_dir())).unwrap();
+        let file = || scratch.runtime.disk_manager.create_tmp_file("a test");
+        let mut files: Vec<_> = (0..MOST_FILES).map(|_| file().unwrap()).collect();
+        let Err(error) = file() else { panic!("there is one more") };
+        assert_eq!(from_datafusion(error).errno(), 1041);
+        files.pop();
+        file().unwrap();
+        files.clear();
+        assert_eq!(scratch.spills.open.load(Ordering::Relaxed), 0);
     }
 
     #[test]
