@@ -212,6 +212,41 @@ def test_statements_stay_within_the_budget(bounded, name):
     connection.close()
 
 
+# Statements whose trees are much larger than their texts: what comes before and behind the elements,
+# an element, and what is between two of them.
+TREES = {
+    "subqueries of a select list": ("SELECT ", "(SELECT k FROM t)", ", ", ""),
+    "subqueries of conditions": ("SELECT 1 FROM t WHERE ", "id IN (SELECT id FROM t)", " AND ", ""),
+    "levels of EXISTS beside each other": (
+        "SELECT 1 FROM t WHERE ", "EXISTS (SELECT 1 FROM t x WHERE x.id = t.id)", " OR ", ""),
+    "common table expressions": ("WITH ", "c@ AS (SELECT k FROM t)", ", ", " SELECT 1 FROM c1"),
+    "joins": ("SELECT 1 FROM t t0 ", "JOIN t t@ ON t@.id = t0.id", " ", ""),
+    "unions": ("", "SELECT k FROM t", " UNION ALL ", ""),
+    "conditions": ("SELECT 1 FROM t WHERE ", "k > @ AND id < @", " OR ", ""),
+    "arms of CASE": ("SELECT CASE ", "WHEN k = @ THEN id + @", " ", " END FROM t"),
+    "arguments": ("SELECT GREATEST(", "k + @", ", ", ") FROM t"),
+    "rows of VALUES": ("VALUES ", "ROW(@, @)", ", ", ""),
+    "expressions of an INSERT": ("INSERT INTO t (id, k) VALUES ", "(@ + 1, @ * 2)", ", ", ""),
+    "assignments": ("UPDATE t SET ", "k = k + @", ", ", ""),
+    "prepared": ("PREPARE p FROM 'SELECT ", "(SELECT k FROM t)", ", ", "'"),
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_of_statements_stay_within_the_budget(bounded, name):
+    """A text of some megabytes becomes a tree of gigabytes, unless it is refused meanwhile."""
+    before, element, between, after = TREES[name]
+    count = (4 << 20) // (len(element) + len(between))
+    text = before + between.join(element.replace("@", str(at)) for at in range(count)) + after
+    connection = rows.connect(bounded, database="b")
+    answer = rows.ask(connection, text)
+    # Other limits may come first.
+    assert answer.error and answer.error[0] in (OUT_OF_MEMORY, 1116, 1117, 1235, 1110, 1064, 1436), (
+        answer.error)
+    assert _numbers(connection, "SELECT 1") == [[1]]
+    connection.close()
+
+
 def test_streams_of_joins_that_spill_come_to_an_end(linked_maker):
     """Where memory is short, batches between the streams of a join wait in files."""
     server = linked_maker(name="pelorus-spills",

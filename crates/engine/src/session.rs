@@ -348,7 +348,7 @@ impl Session {
         }
         let stop = Stop::of(self.handle());
         let split = || pelorus_sql::next_statement(sql, self.mode);
-        let Ok((first, rest)) = read_long(sql, &stop, split) else {
+        let Ok((first, rest)) = read_long(sql, &stop, &self.stage_memory(), split) else {
             // Ordering: the same task looks at it.
             self.stopped_early.store(true, Ordering::Relaxed);
             return (sql, "");

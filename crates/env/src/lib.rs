@@ -15,6 +15,7 @@ mod rare;
 mod scale;
 mod sim_disk;
 mod space;
+mod stage_memory;
 pub mod sync;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub use rare::{rare, rare_if};
 pub use scale::scaled;
 pub use sim_disk::{Fault, SimDisk, SyncFailure, Tear};
 pub use space::{Space, space_of};
+pub use stage_memory::{StageMemory, check_stage_memory};
 
 /// Tells the time.
 pub trait Clock: Send + Sync + std::fmt::Debug {

@@ -23,11 +23,14 @@ impl Interrupt {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Fails when the work is to stop.
+    /// Fails when the work is to stop, or the trees that it builds have no more memory.
     ///
     /// # Errors
-    /// 1317.
+    /// 1317 or 1041.
     pub fn check(&self) -> Result<()> {
-        if self.is_set() { Err(Error::interrupted()) } else { Ok(()) }
+        if self.is_set() {
+            return Err(Error::interrupted());
+        }
+        pelorus_env::check_stage_memory().map_err(Error::out_of_memory)
     }
 }

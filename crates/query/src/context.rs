@@ -8,7 +8,7 @@ use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use pelorus_chunk::Predicate;
-use pelorus_env::Account;
+use pelorus_env::{Account, StageMemory};
 use pelorus_error::Result;
 use pelorus_functions::{EvalContext, Members, TimeZone, Value};
 use pelorus_link::{Link, SessionSettings};
@@ -40,6 +40,8 @@ pub struct QueryContext {
     pub scratch: Scratch,
     /// What counts the memory of sorts, joins and groups.
     pub memory: Account,
+    /// What counts the memory of the statement's trees: its text as it was read, and its plans.
+    pub trees: StageMemory,
 }
 
 /// The kind of a linked server, whose answer a query must have where the server could give one.

@@ -7,7 +7,6 @@ use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::displayable;
-use pelorus_env::blocking_steps;
 use pelorus_error::{Error, Result};
 use pelorus_types::{Column, ColumnType, collation};
 
@@ -16,6 +15,7 @@ use crate::context::QueryContext;
 use crate::datafusion_adapter::udf::from_datafusion;
 use crate::result::{Block, QueryResult};
 use crate::run::{self, Plan};
+use crate::statement_task::building;
 
 /// A step of a plan.
 struct Step {
@@ -64,7 +64,7 @@ pub(crate) async fn explain(context: &QueryContext, sql: &str) -> Result<QueryRe
 /// The operators that run here, outermost first.
 async fn here(context: &QueryContext, plan: &LogicalPlan) -> Result<Vec<Step>> {
     let state = run::state(context, run::MEMORY_RETRY_PROFILES[0]);
-    let planning = blocking_steps(state.create_physical_plan(plan));
+    let planning = building(&context.trees, state.create_physical_plan(plan));
     let physical = planning.await.map_err(from_datafusion)?;
     let text = displayable(physical.as_ref()).indent(false).to_string();
     Ok(text

@@ -13,7 +13,6 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
-use pelorus_env::blocking_steps;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Described, Format, Link, Relay, RelayItem, Target};
 use pelorus_sql::lexer::server_text;
@@ -42,7 +41,7 @@ use crate::operators::window_memory::WindowMemory;
 use crate::optimizer::filter_pushdown;
 use crate::optimizer::outer_join_constants::OuterJoinConstants;
 use crate::result::{Block, QueryResult, RowForm};
-use crate::statement_task::{asking, physically_asking, reading};
+use crate::statement_task::{asking, building, physically_asking, reading};
 
 /// A statement that one server takes.
 #[derive(Clone)]
@@ -95,7 +94,7 @@ pub(crate) enum Plan {
 pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparsed> {
     let interrupted = |error| Unparsed { error, at: 0 };
     let read = |how: fn(&str, Mode) -> Result<Parsed, Unparsed>| {
-        reading(sql, &context.eval.interrupt, || how(sql, context.mode)).map_err(interrupted)
+        reading(sql, context, || how(sql, context.mode)).map_err(interrupted)
     };
     let unparsed = match read(parse_query)? {
         Ok(parsed) => return Ok(parsed),
@@ -272,7 +271,7 @@ pub(crate) async fn plan(binder: &Binder<'_>, sql: &str) -> Result<Plan> {
 /// A statement that is bound here. `otherwise` takes it if it cannot be.
 async fn plan_here(binder: &Binder<'_>, otherwise: Option<Passthrough>) -> Result<Plan> {
     let (query, reach) = (&binder.parsed.query, BindScope::default());
-    let bound = blocking_steps(binder.query(query, &reach)).await;
+    let bound = building(&binder.context.trees, binder.query(query, &reach)).await;
     match (bound, otherwise) {
         (Ok(bound), otherwise) => {
             let columns = bound.columns.iter().map(|column| column.meta.clone()).collect();
@@ -536,9 +535,12 @@ async fn start(
     for way in ways {
         match first_rows(context, plan.clone(), *way).await {
             Ok((first, stream)) => {
-                let rows = futures::stream::iter(first.map(Ok))
-                    .chain(stream)
-                    .map(|batch| batch.map(Block::Batch).map_err(from_datafusion));
+                let trees = context.trees.clone();
+                let rows = futures::stream::iter(first.map(Ok)).chain(stream).map(move |batch| {
+                    // The plan is there as long as its rows.
+                    let _trees = &trees;
+                    batch.map(Block::Batch).map_err(from_datafusion)
+                });
                 let (columns, rows) = (columns.to_vec(), Box::pin(rows));
                 return Ok(QueryResult { columns, rows, warnings: Vec::new() });
             }
@@ -638,7 +640,7 @@ async fn execute(
     way: ExecutionProfile,
 ) -> Result<SendableRecordBatchStream> {
     let state = state(context, way);
-    let planning = blocking_steps(state.create_physical_plan(&plan));
+    let planning = building(&context.trees, state.create_physical_plan(&plan));
     let physical = planning.await.map_err(from_datafusion)?;
     let stop = Stop::default();
     let physical = watched(physical, &stop).map_err(from_datafusion)?;

@@ -6,6 +6,7 @@
 //! [`Interrupt`]: the lexer and the parser every thousand tokens, the binder at every part of the
 //! statement, the optimiser between its rules, and every function that is computed.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,11 +19,12 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 use futures::Stream;
-use pelorus_env::blocking;
+use pelorus_env::{StageMemory, blocking, blocking_steps, check_stage_memory};
 use pelorus_error::{Error, Result};
 use pelorus_functions::Interrupt;
 use tokio::task::JoinHandle;
 
+use crate::context::QueryContext;
 use crate::datafusion_adapter::udf::{DfResult, into_datafusion};
 use crate::result::{Block, BlockStream};
 
@@ -32,13 +34,24 @@ const LONG: usize = 16 << 10;
 /// Reads a text, away from the threads that serve others where that takes long.
 ///
 /// # Errors
-/// 1317 when the statement was interrupted meanwhile.
-pub(crate) fn reading<T>(sql: &str, interrupt: &Interrupt, read: impl FnOnce() -> T) -> Result<T> {
+/// 1317 when the statement was interrupted meanwhile, 1041 when its tree has no more memory.
+pub(crate) fn reading<T>(sql: &str, context: &QueryContext, read: impl FnOnce() -> T) -> Result<T> {
     if sql.len() < LONG {
         return Ok(read());
     }
-    let interrupt = interrupt.clone();
-    blocking(|| pelorus_sql::stop::unless(move || interrupt.is_set(), read))
+    let interrupt = context.eval.interrupt.clone();
+    let stops = move || interrupt.is_set() || check_stage_memory().is_err();
+    let read = blocking(|| context.trees.count(|| pelorus_sql::stop::unless(stops, read)));
+    read.map_err(|stopped| match context.trees.refused() {
+        Some(refused) => Error::out_of_memory(refused),
+        None => stopped,
+    })
+}
+
+/// Binds or plans: steps that may take long, whose trees count.
+pub(crate) async fn building<T>(trees: &StageMemory, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    blocking_steps(poll_fn(|context| trees.count(|| work.as_mut().poll(context)))).await
 }
 
 /// A task that ends when it is dropped.

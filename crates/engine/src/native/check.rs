@@ -36,7 +36,7 @@ pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -
         return Err(Error::new(Code::TableWithoutColumns, text));
     }
     if definition.columns.len() > COLUMNS_MAX {
-        return Err(Error::new(Code::TooManyColumns, "Too many columns"));
+        return Err(too_many_columns());
     }
     let collation = table_collation(definition)?;
     for (at, column) in definition.columns.iter().enumerate() {
@@ -55,6 +55,11 @@ pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -
     auto_increment(definition)?;
     unique_keys(definition)?;
     super::durability::check(definition)
+}
+
+/// 1117.
+pub(crate) fn too_many_columns() -> Error {
+    Error::new(Code::TooManyColumns, "Too many columns")
 }
 
 /// Error 1060.

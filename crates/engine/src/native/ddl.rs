@@ -3,6 +3,7 @@
 //! Each takes the catalog's lock, checks, lets the store write it down durably, and shows it then.
 //! They wait for the disk, so sessions run them on a thread for that.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -417,16 +418,13 @@ impl Definer {
         }
         let mut found = Vec::new();
         let mut missing = Vec::new();
-        let mut named: Vec<(&str, &str)> = Vec::with_capacity(drop.tables.len());
+        let mut named = HashSet::new();
         for name in &drop.tables {
             let database = self.database_of(name)?;
             // Whether the database is written or the current one makes no difference.
-            let place = (database, name.name.as_str());
-            if named.contains(&place) {
-                let text = format!("Not unique table/alias: '{}'", name.name);
-                return Err(Error::new(Code::NonUniqueTable, text));
+            if !named.insert((database, name.name.as_str())) {
+                return Err(not_unique(&name.name));
             }
-            named.push(place);
             if !self.catalog.has(database) && !drop.if_exists {
                 return Err(unknown_database(database));
             }
@@ -445,6 +443,20 @@ impl Definer {
             self.diagnostics.note(Code::UnknownTable.errno(), text);
         }
         self.drop_all(&found, Vec::new())
+    }
+
+    /// Fails when one of the tables that a statement works on is named twice.
+    ///
+    /// # Errors
+    /// 1066; a name without database (1046).
+    pub(super) fn check_unique(&self, tables: &[TableName]) -> Result<()> {
+        let mut named = HashSet::new();
+        for name in tables {
+            if !named.insert((self.database_of(name)?, name.name.as_str())) {
+                return Err(not_unique(&name.name));
+            }
+        }
+        Ok(())
     }
 
     /// Drops tables, by database, name and number, in one commit with what is kept of them and
@@ -641,6 +653,11 @@ pub(super) fn first_number(definition: &TableDefinition) -> Result<Option<u64>> 
         Error::new(Code::Syntax, text)
     })?;
     Ok(Some(number.max(1)))
+}
+
+/// 1066.
+fn not_unique(table: &str) -> Error {
+    Error::new(Code::NonUniqueTable, format!("Not unique table/alias: '{table}'"))
 }
 
 /// Error 1049.

@@ -18,7 +18,7 @@ impl Definer {
     /// Runs one of the statements on tables. `CHECK` ends when it is stopped.
     ///
     /// # Errors
-    /// A name without database (1046), verbs that native tables do not have (1235), what MySQL
+    /// A name without database (1046), a table that is named twice (1066), verbs that native tables do not have (1235), what MySQL
     /// refuses in `UPDATE HISTOGRAM`, and 1317 for what was stopped.
     pub(crate) fn maintain(&self, maintenance: &Maintenance) -> Result<ResultTable> {
         let Maintenance { verb, tables, histogram, quick } = maintenance;
@@ -28,6 +28,7 @@ impl Definer {
         if let Some(change) = histogram {
             analyze::check(change)?;
         }
+        self.check_unique(tables)?;
         let op = if histogram.is_some() { "histogram".into() } else { verb.to_ascii_lowercase() };
         let mut grid = ResultTable::new(vec![
             nullable_text("Table", 128),

@@ -79,7 +79,8 @@ impl Session {
             return self.drop_absent(ddl);
         }
         let read = || pelorus_sql::ddl::parse(sql, self.mode);
-        let statement = read_long(sql, &self.stop, read)??;
+        let memory = self.stage_memory();
+        let statement = read_long(sql, &self.stop, &memory, read)??;
         crate::native::options::check(&statement)?;
         if let TableStatement::Create(create) = &statement {
             if create.query.is_some() {

@@ -45,7 +45,9 @@ impl Session {
     /// # Errors
     /// What the statement breaks, in MySQL's words. Nothing of it is done then.
     pub(super) async fn change_native(&mut self, sql: &str) -> Result<Outcome> {
-        let change = read_long(sql, &self.stop, || pelorus_sql::dml::parse(sql, self.mode))??;
+        let memory = self.stage_memory();
+        let read = || pelorus_sql::dml::parse(sql, self.mode);
+        let change = read_long(sql, &self.stop, &memory, read)??;
         if let Parsed::Load(load) = &change {
             return self.load_native(load);
         }

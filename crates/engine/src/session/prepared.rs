@@ -14,7 +14,6 @@ use pelorus_sql::{Mode, Statement};
 use pelorus_types::Column;
 
 use super::Session;
-use super::statement_lifecycle::classified;
 use super::statement_snapshot::{View, user_variable};
 use crate::api::{Done, Outcome, Parameter, Prepared, RowFormat};
 use crate::handle::Stop;
@@ -189,7 +188,7 @@ impl Session {
         let limit = self.engine.globals().get("max_prepared_stmt_count").count();
         let mut held = Held::new(self.engine.prepared(), limit, &self.memory)?;
         held.resize(sql.len())?;
-        let statement = classified(sql, self.mode, &Stop::of(self.handle()))?;
+        let statement = self.classified(sql, &Stop::of(self.handle()))?;
         match &statement {
             Statement::Empty => return Err(Error::new(Code::EmptyQuery, "Query was empty")),
             Statement::Prepare(_)
@@ -309,7 +308,7 @@ impl Session {
         sql: &str,
         format: RowFormat,
     ) -> Result<Outcome> {
-        let statement = classified(sql, self.mode, &self.stop)?;
+        let statement = self.classified(sql, &self.stop)?;
         Box::pin(self.checked(view, sql, &statement, format)).await
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pelorus_env::StageMemory;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone};
 use pelorus_link::{Link, SessionSettings};
@@ -317,7 +318,13 @@ impl Session {
             options,
             scratch: self.engine.scratch(),
             memory: self.engine.memory().statements().clone(),
+            trees: self.stage_memory(),
         }
+    }
+
+    /// What counts the trees of a statement that begins.
+    pub(super) fn stage_memory(&self) -> StageMemory {
+        StageMemory::new(self.engine.memory().statements())
     }
 
     /// Whether CHAR columns show their spaces, which they do on servers only.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pelorus_env::Reservation;
+use pelorus_env::{Reservation, StageMemory, blocking, check_stage_memory};
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{
     DdlAction, Explain, ExplainTarget, Prepare, PrepareSource, ShowKind, TableName, WriteKind,
@@ -45,7 +45,7 @@ impl Session {
         }
         let own_limit = timed(sql, self.mode);
         let sql = own_limit.map_or(sql, |(_, rest)| rest);
-        let statement = match classified(sql, self.mode, &self.stop) {
+        let statement = match self.classified(sql, &self.stop) {
             Ok(statement) => statement,
             Err(error) => return self.failed_early(error),
         };
@@ -341,21 +341,34 @@ impl Session {
     }
 }
 
-/// Reads what a statement is.
-pub(super) fn classified(sql: &str, mode: Mode, stop: &Stop) -> Result<Statement> {
-    read_long(sql, stop, || pelorus_sql::classify(sql, mode))?
+impl Session {
+    /// Reads what a statement is.
+    pub(super) fn classified(&self, sql: &str, stop: &Stop) -> Result<Statement> {
+        let memory = self.stage_memory();
+        read_long(sql, stop, &memory, || pelorus_sql::classify(sql, self.mode))?
+    }
 }
 
-/// Reads a text, and stops when that is wished; away from the threads that serve others where the text
-/// is long.
-pub(super) fn read_long<T>(sql: &str, stop: &Stop, read: impl FnOnce() -> T) -> Result<T> {
+/// Reads a text, and stops when that is wished or its tree has no more memory; away from the threads
+/// that serve others where the text is long. The tree counts as long as `memory` is there.
+pub(super) fn read_long<T>(
+    sql: &str,
+    stop: &Stop,
+    memory: &StageMemory,
+    read: impl FnOnce() -> T,
+) -> Result<T> {
     /// A text of so many bytes takes about a millisecond.
     const LONG: usize = 64 << 10;
     if sql.len() < LONG {
         return Ok(read());
     }
     let stop = stop.clone();
-    pelorus_env::blocking(|| pelorus_sql::stop::unless(move || stop.is_asked(), read))
+    let stops = move || stop.is_asked() || check_stage_memory().is_err();
+    let read = blocking(|| memory.count(|| pelorus_sql::stop::unless(stops, read)));
+    read.map_err(|stopped| match memory.refused() {
+        Some(refused) => Error::out_of_memory(refused),
+        None => stopped,
+    })
 }
 
 /// Statements that show the diagnostics of the one before leave them alone.

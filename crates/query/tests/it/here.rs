@@ -106,6 +106,7 @@ fn context() -> QueryContext {
         copies_of: None,
         scratch: Scratch::new(None).expect("a folder of the system"),
         memory: pelorus_env::Account::unlimited(),
+        trees: pelorus_env::StageMemory::new(&pelorus_env::Account::unlimited()),
     }
 }
 

@@ -8,10 +8,13 @@ use pelorus_sql::ddl::{
     KeyKind, KeyTarget, PartitionMethod, Place, TableDefinition, TableOption,
 };
 use pelorus_sql::statement::TableName;
+use pelorus_store::COLUMNS_MAX;
 
 use super::partitions::not_partitioned;
 use crate::mirror::is_hidden;
-use crate::native::check::{blob_default, duplicate_column, duplicate_key_name, is_blob};
+use crate::native::check::{
+    blob_default, duplicate_column, duplicate_key_name, is_blob, too_many_columns,
+};
 use crate::native::ddl::Definer;
 use crate::native::definition::{NativeDef, table_collation};
 use crate::native::{constraints, partition, types};
@@ -205,6 +208,10 @@ impl<'d> Draft<'d> {
                 return Ok(());
             }
             return Err(error);
+        }
+        // Columns that go have gone before: there will be no fewer.
+        if self.definition.columns.len() >= COLUMNS_MAX {
+            return Err(too_many_columns());
         }
         if column.primary && self.has_primary_key() {
             return Err(multiple_primary_keys());

@@ -1,6 +1,8 @@
 //! In which order the actions of one `ALTER TABLE` take effect: the names of columns that they
 //! begin from are those of the table as it was, whatever other actions make of them.
 
+use std::collections::HashSet;
+
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ddl::{AlterAction, ColumnDefinition, KeyTarget};
 
@@ -88,7 +90,7 @@ impl Draft<'_> {
     /// Refuses two actions that define or rename one column, as MySQL does: the second one does not
     /// find it any more.
     fn check_once(&self, actions: &[AlterAction]) -> Result<()> {
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
         for action in actions {
             let name = match action {
                 AlterAction::ModifyColumn { column, .. } => &column.name,
@@ -98,11 +100,9 @@ impl Draft<'_> {
                 | AlterAction::ColumnVisible(name, _) => name,
                 _ => continue,
             };
-            if seen.iter().any(|it| it.eq_ignore_ascii_case(name)) && !is_hidden(&self.def.database)
-            {
+            if !seen.insert(name.to_ascii_lowercase()) && !is_hidden(&self.def.database) {
                 return Err(self.unknown_column(name));
             }
-            seen.push(name);
         }
         Ok(())
     }
