@@ -1,5 +1,5 @@
-//! The figures of the benchmarks of native tables: series of numbers by case and system, judged and
-//! printed.
+//! Results of the benchmarks of native tables: series of numbers by case and system, compared with
+//! their targets and printed.
 
 use std::collections::BTreeMap;
 use std::path::Path;

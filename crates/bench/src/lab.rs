@@ -1,5 +1,4 @@
-//! What measurements have in common: a clock, a folder of their own, an open store, memory and
-//! disk in use.
+//! Shared parts of measurements: a clock, a temporary folder, an open store, memory and disk usage.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

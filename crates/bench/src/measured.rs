@@ -1,4 +1,4 @@
-//! What the measuring program has written.
+//! Reads the results that a measuring program in Python has written.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the environment says of a run: sizes, folders, the commit.
+//! Settings of a run from the environment: sizes, folders, the commit.
 
 use std::path::PathBuf;
 use std::process::Command;

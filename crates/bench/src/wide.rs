@@ -1,5 +1,5 @@
-//! A table of 13 columns by number, for look-ups and updates: ten numbers, a time and two texts.
-//! What a row has follows from its number and from how often it was written.
+//! A table of 13 columns for look-ups and updates: ten numbers, a time and two texts. The content
+//! of a row follows from its number and from how often it was written.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
