@@ -1,5 +1,5 @@
-//! Bytes to events, with what must be remembered from one event to the next: the format of the
-//! file, and the tables of the statement.
+//! [`Decoder`]: decodes bytes to events, with the state between events: the format of the file, and
+//! the tables of the statement.
 
 use std::collections::HashMap;
 use std::sync::Arc;

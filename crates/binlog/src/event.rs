@@ -1,4 +1,4 @@
-//! The events that a [`Decoder`](crate::Decoder) gives.
+//! [`Event`]: the events that a [`Decoder`](crate::Decoder) returns.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How far a reader of a binlog has come.
+//! [`Position`]: the position up to which a binlog has been read.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! QUERY events: statements, with what they need to mean the same elsewhere.
+//! QUERY events: statements, with the session state that they need.
 //!
 //! Body: thread (4), seconds of execution (4), length of the database's name (1), error (2), length
 //! of the status variables (2), the status variables, the database and a zero, the text. Sources:

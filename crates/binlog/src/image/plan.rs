@@ -1,4 +1,5 @@
-//! How each column of a table of the log is read, given the targets: made once for a table.
+//! The decoding plan of a table: how each column in the log is read, given the targets, computed
+//! once per table.
 
 use pelorus_error::{Error, Result};
 use pelorus_types::{WireType, collation};

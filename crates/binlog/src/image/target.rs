@@ -1,4 +1,4 @@
-//! What is wanted of row images, and what comes of it.
+//! [`Target`]: a requested column of row images, and the decoded result.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Changes of a document: each is what happens (1 byte: 0 replace, 1 insert, 2 remove), the path with
-//! its length, and unless it removes, the value with its length as a binary document.
+//! Partial updates of a JSON document: each is an operation (1 byte: 0 replace, 1 insert, 2
+//! remove), the path with its length, and unless it removes, the value with its length as a binary
+//! document.
 
 use std::borrow::Cow;
 

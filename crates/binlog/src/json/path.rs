@@ -1,5 +1,5 @@
-//! Paths of changes: `$`, `.name`, `."name"` with JSON's escapes, `[number]`, `[last]`,
-//! `[last-number]`.
+//! JSON paths of partial updates: `$`, `.name`, `."name"` with JSON's escapes, `[number]`,
+//! `[last]`, `[last-number]`.
 
 use std::borrow::Cow;
 
