@@ -1,4 +1,4 @@
-//! The open block file: its parts, its creation, and its errors.
+//! [`BlockFile`]: the open block file, its parts, its creation, and its errors.
 
 mod checkpoint;
 mod identity;

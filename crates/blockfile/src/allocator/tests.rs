@@ -1,4 +1,5 @@
-//! The allocator against linear first fit (identical offsets), a bitmap, and its own invariants.
+//! Tests of the allocator against linear first fit (identical offsets), a bitmap, and its own
+//! invariants.
 
 use std::collections::BTreeMap;
 

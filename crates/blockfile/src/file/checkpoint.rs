@@ -1,4 +1,4 @@
-//! Checkpoints: from a cut through the present state to a durable header.
+//! Checkpoints: from a consistent cut of the current state to a durable header.
 
 use pelorus_env::{AlignedBytes, write_all_direct};
 use pelorus_error::{Error, Result};

@@ -1,4 +1,4 @@
-//! What a file is made of, and whether all of it is intact.
+//! Inspection of a file: statistics of its space, and verification of its blocks.
 
 use pelorus_error::{Error, Result};
 

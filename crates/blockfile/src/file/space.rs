@@ -1,8 +1,9 @@
-//! Which parts of the file are free, will be free, and the state of checkpoints.
+//! Space management: the free parts of the file, those that become free, and the state of
+//! checkpoints.
 //!
-//! An extent that leaves the present state is *retired* with the number of the last checkpoint
-//! that can refer to it. It becomes free when the older of the two headers is newer than that:
-//! two generations are kept, so that both headers always describe intact blocks.
+//! An extent that leaves the current state is *retired* with the number of the last checkpoint that
+//! can refer to it. It becomes free when the older of the two headers is newer than that: two
+//! generations are preserved, so that both headers always describe intact blocks.
 
 use std::io;
 use std::path::Path;

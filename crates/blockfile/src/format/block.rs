@@ -1,4 +1,4 @@
-//! The header in front of each block's payload: the identity of the block and its checksums.
+//! The header before each block's payload: the identity of the block and its checksums.
 
 use pelorus_error::Result;
 

@@ -1,4 +1,4 @@
-//! A header slot: which checkpoint, and where its translation table lies.
+//! A header slot: the number of its checkpoint, and the location of its translation table.
 
 use pelorus_error::{Code, Error, Result};
 

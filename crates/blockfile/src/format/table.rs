@@ -1,4 +1,4 @@
-//! The translation table: where each block of a checkpoint lies.
+//! The translation table: the location of each block of a checkpoint.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Random operations against a map, with reopening and crashes; and how the file grows and shrinks.
+//! Tests with random operations against a map, with reopening and crashes, and of the file's size.
 
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
-//! A workload with a model of what the file must hold after each checkpoint.
+//! A workload for tests, with a model of the file's content after each checkpoint.
 //!
-//! The root of each checkpoint is a block that lists the others, so that a recovered file proves
-//! by itself which state it holds.
+//! The root of each checkpoint is a block that lists the others, so that the content of a recovered
+//! file identifies its checkpoint.
 
 use std::collections::BTreeMap;
 use std::path::Path;
