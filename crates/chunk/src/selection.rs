@@ -1,4 +1,4 @@
-//! The rows of a chunk that a scan still wants: one bit a row, in words of 64 rows.
+//! A selection: the rows of a chunk that a scan still needs, one bit a row, in words of 64 rows.
 //!
 //! Positions are those of the chunk, so a vector is always 32 whole words, validity bitmaps and
 //! delete bitmaps line up with it word by word, and several columns narrow one selection in turn.

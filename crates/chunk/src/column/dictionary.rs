@@ -1,4 +1,5 @@
-//! Columns as codes into a list of values: for operators that work once a value, not once a row.
+//! Columns as dictionary codes and a list of values, for operators that work once a value, not once
+//! a row.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Predicates as ranges of codes: the form in which encoded values are tested.
+//! Translates predicates to ranges of codes, so that encoded values are tested without decoding.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -1,7 +1,8 @@
-//! Texts by their places in an array: what dictionaries, runs and single rows of text decode to.
+//! Decodes texts: copies them by their positions in an array, for dictionaries, runs and single
+//! rows.
 //!
-//! Most texts are short. One of up to 16 bytes is copied as 16 bytes, of which those behind its end
-//! are overwritten by the next one: a fixed length needs no call and no branch.
+//! Most texts are short. A text of up to 16 bytes is copied as 16 bytes, and the bytes beyond its
+//! end are overwritten by the next one: a fixed length needs no call and no branch.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Columns that are 64-bit integers at heart: integers, decimals that fit, and floats that are
-//! decimals of few digits. NULLs get a neighbour's value, so they never widen a frame.
+//! Lanes: columns whose values can be 64-bit integers: integers, decimals that fit, and floats that
+//! are decimals of few digits. NULLs get a neighbour's value, so they never widen a frame.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Runs and dictionaries over any values: when they pay, and their codes.
+//! Runs and dictionaries over any values: when they are cheaper, and their codes.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Whether the zone maps of a column hold for its values.
+//! Verifies the zone maps of a column against its values.
 
 use std::cmp::Ordering;
 
