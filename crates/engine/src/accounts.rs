@@ -1,7 +1,7 @@
-//! Accounts: who may log in, from where, and whether they may change anything.
+//! Accounts: user names, host patterns, password hashes, and whether an account may only read.
 //!
-//! Until rights come in full, an account may do everything or only read. Passwords are kept as the
-//! hashes of their plugins.
+//! Privileges are not finer than that: an account may do everything or only read. A password is
+//! stored as the hash of its authentication plugin.
 
 mod failures;
 mod first;

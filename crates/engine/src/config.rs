@@ -1,4 +1,4 @@
-//! What the engine is started with, and what an edge must know of it.
+//! The configuration with which the engine is started, and the settings that an edge needs.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};

@@ -1,4 +1,5 @@
-//! What the latest statement left for `SHOW WARNINGS`, `ROW_COUNT()` and their kin.
+//! The diagnostics area: warnings and errors of the latest statement for `SHOW WARNINGS`, and the
+//! counts for `ROW_COUNT()` and similar functions.
 
 use std::sync::Arc;
 

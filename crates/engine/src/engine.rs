@@ -1,4 +1,4 @@
-//! One server: its accounts, links and sessions.
+//! [`Engine`]: one server with its accounts, links, native tables and sessions.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

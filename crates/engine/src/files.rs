@@ -1,5 +1,5 @@
-//! What became of a small file of the data folder that was to be read or written: accounts, linked
-//! servers.
+//! Errors of the small files in the data folder (accounts, linked servers), when one cannot be read
+//! or written.
 
 use std::io;
 use std::path::Path;

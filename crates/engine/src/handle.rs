@@ -1,4 +1,5 @@
-//! Telling a session from outside to stop its statement or to end.
+//! [`Handle`]: stops a session's statement or ends the session, from another thread (`KILL`,
+//! shutdown).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal digits in the engine's JSON files.
+//! Hexadecimal encoding of bytes in the engine's JSON files.
 
 /// Writes two upper-case digits for each byte.
 pub(crate) fn encode(bytes: &[u8]) -> String {

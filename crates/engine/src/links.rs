@@ -1,8 +1,8 @@
-//! The links that are open, and which of them shows which database.
+//! The open links, and the map from databases to the links that show them.
 //!
-//! Names are looked up without waiting in a list that [`Links::refresh`] renews; a statement
-//! refreshes before it is planned. A server that is away keeps the databases it was last known by, so
-//! that a statement on them fails with the reason and not with "unknown database".
+//! Names are looked up without I/O in a list that [`Links::refresh`] renews; a statement refreshes
+//! the list before it is planned. An unreachable server keeps the databases that it had when it was
+//! last reached, so that a statement on them fails with the reason and not with "unknown database".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! The server's memory: one account with parts for native tables, sessions and statements, and a
-//! limit that the configuration sets, or a share of what the machine has.
+//! The memory of the server: one account with sub-accounts for native tables, sessions and
+//! statements. The limit is configured, or a share of the machine's memory.
 //!
-//! Native tables keep what they hold within budgets of their own, and are never refused anything, so
-//! their budgets are set aside; sessions and statements share the rest and get error 1041 where it
-//! ends.
+//! The caches and deltas of native tables have budgets of their own and are never refused memory,
+//! so their budgets are set aside first. Sessions and statements share the rest; beyond it they get
+//! error 1041.
 
 use std::path::Path;
 use std::sync::Weak;

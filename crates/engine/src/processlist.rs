@@ -1,4 +1,4 @@
-//! The list of sessions: who is there, and what they do.
+//! The process list: every session with its user, host, database and current statement.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

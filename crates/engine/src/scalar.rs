@@ -1,4 +1,4 @@
-//! Single values: out of Arrow arrays, into SQL text, out of parameters.
+//! Conversions of single values: from Arrow arrays, to SQL literals, from parameters.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, UInt64Type, i256};

@@ -1,5 +1,5 @@
-//! Keeps passwords of linked servers unreadable for whoever sees the servers file alone: they are
-//! encrypted with a key from a file of its own.
+//! The secret store: encrypts the passwords of linked servers with a key from a separate file, so
+//! that the servers file alone does not reveal them.
 //!
 //! A sealed text is a nonce of 12 random bytes followed by AES-256-GCM's output. The purpose (which
 //! server) is authenticated too, so a sealed text cannot be moved to another server.

@@ -1,5 +1,5 @@
-//! Definitions of linked servers: what `CREATE SERVER`, the configuration file and the command line
-//! say of them, in one set of options.
+//! Definitions of linked servers: one set of options for `CREATE SERVER`, the configuration file
+//! and the command line.
 
 pub(crate) mod format;
 mod options;

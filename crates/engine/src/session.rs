@@ -1,21 +1,23 @@
-//! One client's state, and what becomes of a statement.
+//! [`Session`]: the state of one client, and the execution of its statements.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`view`] | what a statement sees of the session |
-//! | `run` | the frame of every statement: rights, kill, time limit, warnings, counters |
-//! | `dispatch` | which statement goes where |
-//! | `light` | statements that take next to no time |
-//! | `query` | queries, and the context that they run in |
+//! | `statement_lifecycle` | the frame of every statement: rights, kill, time limit, warnings, counters |
+//! | `statement_snapshot` | the session's state as a running statement sees it |
+//! | `dispatch` | the handler of each kind of statement |
+//! | `light` | statements that take a short time whatever the data |
+//! | `query` | queries, and their context |
 //! | `found_rows` | `SQL_CALC_FOUND_ROWS` |
-//! | `place` | which linked server the tables of a statement are on |
-//! | `pinned` | statements on a connection of the session's own |
+//! | `table_routing` | the linked server of a statement's tables |
+//! | `primary_connection` | statements on the session's own connection to a primary |
 //! | `transaction` | transactions |
 //! | `set` | `SET` |
 //! | `prepared` | prepared statements |
-//! | `change` | statements that change rows of native tables |
-//! | `define` | statements that define native databases and tables |
-//! | `absent` | views, triggers, events and routines, which native databases do not have |
+//! | `native_dml` | statements that change rows of native tables |
+//! | `native_ddl` | statements that define native databases and tables |
+//! | `like` | `CREATE TABLE ... LIKE` of a linked table |
+//! | `mirror` | statements about mirrors |
+//! | `unsupported_objects` | views, triggers, events and routines, which native databases do not have |
 //! | `user_locks` | `GET_LOCK` and the other locking functions |
 //! | `users`, `links` | accounts and linked servers |
 //! | `show` | `SHOW`, `DESCRIBE` |

@@ -1,4 +1,4 @@
-//! Counters behind `SHOW STATUS`: what the server and each session have done.
+//! The counters of `SHOW STATUS`, of the server and of each session.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,9 @@
-//! User-level locks (`GET_LOCK`): which session holds which name, and who waits for it.
+//! User-level locks (`GET_LOCK`): the session that holds each name, and the sessions that wait for
+//! it.
 //!
 //! The semantics are those of MySQL's manual, "Locking Functions": names are compared without
 //! regard to case, a session may hold several locks and each of them several times, a wait that
-//! would never end is error 3058, and a session that ends releases everything.
+//! would never end is error 3058, and a session that ends releases all its locks.
 
 use std::collections::HashMap;
 use std::time::Duration;

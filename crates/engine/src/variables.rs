@@ -1,11 +1,11 @@
-//! System variables: one table says of each what it is, who may set it, and what setting it does.
+//! System variables: one table with the type, the scope, the bounds and the effect of each.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | [`table`] | the table |
 //! | [`value`] | values, and how they are read, shown and typed |
-//! | [`check`] | which values a variable takes |
-//! | [`session`] | the values of a session and the global ones |
+//! | [`check`] | the values that a variable accepts |
+//! | [`session`] | session values and global values |
 
 pub(crate) mod check;
 pub(crate) mod session;

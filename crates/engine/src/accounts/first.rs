@@ -1,7 +1,7 @@
-//! The accounts of the first start, and the way back in when a password is lost.
+//! The accounts of the first start, and the reset of a lost password.
 //!
-//! Before the first login, every start makes `root` again and shows the password that it has
-//! made up: a start that fails, or whose output is lost, costs nothing.
+//! Before the first login, every start creates `root` again and prints its generated password. A
+//! start that fails, or whose output is lost, can simply be repeated.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;

@@ -1,5 +1,5 @@
-//! The accounts file: JSON with a format number. A change of meaning takes a new number and a reader
-//! for the old one.
+//! The accounts file: JSON with a format number. A change of meaning takes a new number, and the
+//! new version still reads the old number.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::LockTime;

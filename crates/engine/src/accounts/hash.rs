@@ -1,4 +1,4 @@
-//! From `IDENTIFIED ...` clauses to what is stored.
+//! Password hashes: from an `IDENTIFIED ...` clause to the stored plugin and bytes.
 
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};

@@ -1,4 +1,4 @@
-//! Names of accounts: `'user'@'host'`, and which clients a host pattern lets in.
+//! Names of accounts: `'user'@'host'`, and the clients that a host pattern matches.
 
 use std::fmt;
 use std::net::IpAddr;

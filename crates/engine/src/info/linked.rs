@@ -1,9 +1,9 @@
 //! Rows of the information schema that come from linked servers.
 //!
-//! Each server is asked for the columns that it has, cast to the types that we show; columns that it
-//! lacks are NULL. Database names become those of this side, and rows of databases that are not
-//! shown here are left out. `column = text` conditions on names are handed on, which makes the
-//! difference between reading one table's description and all of them.
+//! The query to each server selects the columns that this server has, cast to the types that we
+//! show; columns that it lacks are NULL. Database names become those of this side, and rows of
+//! databases that are not shown here are left out. `column = text` conditions on names are pushed
+//! down, so that the description of one table does not read those of all tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

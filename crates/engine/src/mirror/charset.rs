@@ -1,7 +1,7 @@
-//! The collations of copies, where a definition or a statement names charsets alone.
+//! The collations of copies, if a definition or a statement names charsets only.
 //!
-//! What a server takes for a charset depends on what it is, on its version and on the session; copies
-//! must compare as their sources do.
+//! The default collation of a charset depends on the kind of the server, its version and the
+//! session; copies must compare as their sources do.
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::ddl::{AlterAction, AlterTable, Base, TableDefinition, TableOption, TypeName};

@@ -1,4 +1,4 @@
-//! Native tables as copies.
+//! [`EngineCopies`]: creates, alters and drops the native tables that hold the copies of mirrors.
 
 use std::sync::Arc;
 

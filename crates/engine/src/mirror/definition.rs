@@ -1,4 +1,4 @@
-//! The definition of a copy, made of its source's.
+//! Derives the definition of a copy from the definition of its source table.
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::Mode;

@@ -1,9 +1,10 @@
-//! Columns that get another type: which changes a copy carries out by itself.
+//! `ALTER TABLE` that changes the type of a column: which changes a copy can apply without
+//! resynchronisation.
 //!
-//! What a server makes of a value under another type follows many rules, which differ between servers
-//! and versions, and more so outside of strict modes. A copy carries out what has one meaning
-//! everywhere: exact numbers, text and text, the same type with more or fewer digits. Everything
-//! else makes the table be read anew.
+//! The conversion of a value to another type follows many rules, which differ between servers and
+//! versions, and more so outside of strict modes. A copy applies the changes that have one meaning
+//! everywhere: exact numbers, text to text, the same type with more or fewer digits. Any other
+//! change resynchronises the table.
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::ddl::{

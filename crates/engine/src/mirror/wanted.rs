@@ -1,8 +1,8 @@
-//! The mirrors that the configuration asks for.
+//! Mirrors that the configuration defines.
 //!
-//! They are made once after the start, as soon as their servers answer; with `all`, databases that
-//! come later are, too. What is mirrored already is left as it is; what a statement ends later stays
-//! ended until the next start.
+//! They are created once after the start, as soon as their servers answer. With `all`, databases
+//! that appear later are mirrored as well. Existing mirrors are left unchanged; a mirror that a
+//! statement drops stays dropped until the next start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

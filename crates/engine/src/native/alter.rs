@@ -1,10 +1,10 @@
-//! `ALTER TABLE`.
+//! `ALTER TABLE` of native tables.
 //!
-//! The actions make a new definition of the old one, with where each column comes from (`actions`,
-//! `partitions`). A [`plan`](plan::Plan) says how each column gets its values. Where every value
-//! that is stored is right as it is, only the catalog changes (`schema`). Otherwise the rows are
-//! written anew, into a table that nobody sees, which then takes the place of the old one in one
-//! step (`rewrite`). No rows are written to the table meanwhile; reading goes on.
+//! The actions derive a new definition and the origin of each column (`actions`, `partitions`). A
+//! [`plan`](plan::Plan) says how each column gets its values. If all stored values stay valid, only
+//! the catalog changes (`schema`). Otherwise the rows are rewritten into a hidden table, which then
+//! replaces the old one in one step (`rewrite`). During a rewrite the table can be read and not
+//! written.
 
 mod actions;
 mod added_column_default;

@@ -1,4 +1,4 @@
-//! `ANALYZE TABLE`: what the columns of a table hold, from its rows or a sample of them.
+//! `ANALYZE TABLE`: collects column statistics from the rows of a table or a sample of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

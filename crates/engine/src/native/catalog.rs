@@ -1,8 +1,8 @@
-//! The open store, and what databases and tables it has.
+//! The catalog of native tables: the open store, and the map from names to databases and tables.
 //!
-//! The store keeps databases as values `db/<name>` and tables with their definitions. This is the
-//! map from names to them, renewed by every statement that defines something. Names are told
-//! apart by case, as on MySQL servers whose `lower_case_table_names` is 0.
+//! The store keeps databases as values `db/<name>` and tables with their definitions. The map is
+//! renewed by every DDL statement. Names are case-sensitive, as on MySQL servers whose
+//! `lower_case_table_names` is 0.
 
 use std::collections::BTreeMap;
 use std::path::Path;

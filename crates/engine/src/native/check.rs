@@ -1,5 +1,5 @@
-//! What is refused in the definition of a table, in MySQL's words. It is looked at as written,
-//! before it takes its normal form.
+//! Checks a table definition and refuses what MySQL refuses, with MySQL's errors. It sees the
+//! definition as written, before it is normalised.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assignment::{Policy, Target};

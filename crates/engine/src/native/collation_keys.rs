@@ -1,4 +1,4 @@
-//! The order of texts in keys: the weights that comparisons in queries use.
+//! Collation keys: texts in keys are ordered by the weights that comparisons in queries use.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! What a definition says of every row: values of generated columns, and CHECK constraints. Both
-//! are expressions over the other columns of the row, which are bound anew for each statement,
-//! since `sql_mode` and the time zone are the session's.
+//! Generated columns and CHECK constraints. Both are expressions over the other columns of the row,
+//! which are bound again for each statement, since `sql_mode` and the time zone are the session's.
 
 mod place;
 

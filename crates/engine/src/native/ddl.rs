@@ -1,7 +1,8 @@
-//! Statements that define databases and tables.
+//! DDL of native databases and tables: `CREATE`, `DROP`, `TRUNCATE` and similar statements.
 //!
-//! Each takes the catalog's lock, checks, lets the store write it down durably, and shows it then.
-//! They wait for the disk, so sessions run them on a thread for that.
+//! Each statement takes the catalog's lock, checks, commits the change durably in the store, and
+//! then shows it. The statements wait for the disk, so sessions run them on a thread for blocking
+//! work.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -1,4 +1,5 @@
-//! When a commit to native tables is acknowledged: as the session says, or as the tables do.
+//! When a commit to native tables is acknowledged: the session's setting or the tables' setting
+//! decides.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ddl::TableDefinition;

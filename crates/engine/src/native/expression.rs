@@ -1,7 +1,7 @@
 //! Expressions over the columns of one table, as `PARTITION BY` allows them, and constants.
 //!
-//! TIMESTAMP columns are taken as they are stored, in universal time; MySQL allows nothing but
-//! `UNIX_TIMESTAMP` of them, which is the same in every time zone.
+//! TIMESTAMP columns are evaluated in universal time, as they are stored; MySQL allows only
+//! `UNIX_TIMESTAMP` of them, whose result is the same in every time zone.
 
 mod condition;
 mod stored;

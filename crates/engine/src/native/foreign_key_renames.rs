@@ -1,4 +1,4 @@
-//! Foreign keys follow the tables and columns that they name when these get other names.
+//! Adapts foreign keys when the tables and columns that they name are renamed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The statements on whole tables: `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR` and `CHECKSUM TABLE` of native tables.
+//! Maintenance statements: `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR` and `CHECKSUM TABLE` of native
+//! tables.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::Maintenance;

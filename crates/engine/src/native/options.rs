@@ -1,8 +1,8 @@
-//! Options in statements that define native tables: which there are, and which promise what native
-//! tables do not keep.
+//! Options in statements that define native tables: the known ones, and those that are refused
+//! because native tables cannot fulfil them.
 //!
-//! The parser takes every option, since texts of other servers have options that no list knows.
-//! Here a word that is misspelt must not look like one that works.
+//! The parser accepts every option, since definitions of other servers have options that no list
+//! contains. Here a misspelt option must be an error and not be ignored.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ddl::{

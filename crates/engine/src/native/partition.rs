@@ -1,10 +1,11 @@
-//! Which partition a row belongs to.
+//! Partitioning: the partition key of a row.
 //!
-//! A partition has a key, bytes that the store keeps. Tables without partitioning have one
-//! partition, with the empty key. `PARTITION BY (expressions)` has a partition for each
-//! combination of values, whose key is made of the values (`encode`). MySQL's RANGE and LIST have
-//! partitions by name, and the key is the name in lower case, so that it stays when others come
-//! and go; HASH and KEY number them, and the key is the number (32 bits, big-endian).
+//! A partition has a key, whose bytes the store uses. Tables without partitioning have one
+//! partition, with the empty key. `PARTITION BY (expressions)` has a partition for each combination
+//! of values, whose key encodes the values (`encode`). MySQL's RANGE and LIST have named
+//! partitions, and the key is the name in lower case, so that it does not change when other
+//! partitions are added or dropped. HASH and KEY number them, and the key is the number (32 bits,
+//! big-endian).
 //!
 //! Invariant: rows of equal primary keys have equal partition keys. The expressions use columns of
 //! the primary key only, and texts count by their weights under the column's collation.

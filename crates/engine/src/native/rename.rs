@@ -1,6 +1,6 @@
-//! `RENAME TABLE`: tables change their names, and their databases perhaps, all of them in one commit.
-//! Tables that change places are there at every moment, for readers and after a crash. Foreign keys
-//! that refer to them follow, in the same commit.
+//! `RENAME TABLE`: renames or moves any number of tables in one commit. Tables that exchange names
+//! exist at every moment, for readers and after a crash. Foreign keys that refer to them are
+//! adapted in the same commit.
 
 use std::sync::Arc;
 

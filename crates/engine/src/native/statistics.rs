@@ -1,7 +1,8 @@
-//! What `ANALYZE TABLE` found: kept among the store's values, shown, and handed to the planner.
+//! The statistics of `ANALYZE TABLE`: stored with the store's values, shown, and passed to the
+//! planner.
 //!
 //! The store has the statistics of a table under `statistics/<number of the table>`. They can be
-//! computed again, so what cannot be read is passed over with a note in the server's log.
+//! computed again, so unreadable statistics are ignored with a note in the server's log.
 
 mod json;
 mod shown;

@@ -1,18 +1,19 @@
-//! What an open transaction has written to native tables: rows by primary key, kept in memory until
-//! `COMMIT` makes one commit of them.
+//! The write buffer of an open transaction on native tables: rows by primary key in memory until
+//! `COMMIT` writes them in one commit.
 //!
-//! Invariants: an entry's row is the last one that the transaction wrote under the key; whether the
-//! key was there in the transaction's snapshot never changes, so that a row that the transaction
-//! both made and deleted leaves no trace. All reads of the transaction are of its snapshot with its
-//! own rows over it; a key that somebody else writes meanwhile is found out by the commit (1213).
+//! Invariants: an entry's row is the last one that the transaction wrote under the key. Whether the
+//! key existed in the transaction's snapshot never changes, so that a row that the transaction both
+//! inserted and deleted leaves no trace. All reads of the transaction see its snapshot with its own
+//! rows over it; a conflicting write of another session to the same key is detected by the commit
+//! (1213).
 //!
-//! Statements that fail and savepoints go back by a list of what keys were before, newest last. It
-//! goes back as far as the oldest savepoint, so that it takes no longer, and no more memory, than
-//! what was written since. Rows that were locked stay so when a savepoint takes everything else
-//! back, as InnoDB keeps its locks.
+//! A failed statement and a rollback to a savepoint use an undo list of earlier entries, newest
+//! last. The list reaches back to the oldest savepoint, so that its time and memory are bounded by
+//! what was written since. Rows that were locked stay locked after a rollback to a savepoint, as
+//! InnoDB keeps its locks.
 //!
-//! What reads see of a table is kept from one to the next: its keys, and the rows of each batch that
-//! has not changed since.
+//! Reads of a table reuse the keys of the previous read, and the rows of each batch that has not
+//! changed since.
 
 mod undo;
 

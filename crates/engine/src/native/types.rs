@@ -1,4 +1,5 @@
-//! Column types: what clients see of a column, and what its values are stored as.
+//! Column types of native tables: what clients see of a column, and the form in which its values
+//! are stored.
 //!
 //! Lengths, decimals and flags are those that MySQL 8 reports for a column of a table.
 

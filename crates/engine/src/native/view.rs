@@ -1,5 +1,5 @@
-//! Native tables as the queries of one statement see them: all at one version, those that the
-//! session's open transaction has written with its own rows over it.
+//! Native tables as the queries of one statement see them: all at one version, with the uncommitted
+//! rows of the session's open transaction over it.
 
 use std::sync::Arc;
 

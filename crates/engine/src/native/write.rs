@@ -1,27 +1,29 @@
-//! Statements that change rows of native tables.
+//! DML on native tables: `INSERT`, `REPLACE`, `UPDATE`, `DELETE` and `LOAD DATA`.
 //!
-//! A statement is planned, which reads what it needs and makes all new rows in stored form, and then
-//! carried out: as one commit of the store, or into the session's open transaction. What was
-//! computed from a version is committed against that version; when somebody else wrote the same
-//! rows meanwhile (1213), the session plans it anew.
+//! A statement is first planned: it reads the rows that it needs and builds all new rows in stored
+//! form. Then it is executed, as one commit of the store or into the session's open transaction. A
+//! change is committed against the version from which it was computed. If another session wrote the
+//! same rows meanwhile (1213), the session plans the statement again.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `insert` | `INSERT`, `REPLACE`: columns, defaults, `VALUES`, `SET` |
-//! | `fill` | literals into columns |
+//! | `values_fast_path` | literals into columns |
+//! | `default` | defaults of columns |
 //! | `select` | rows of a query into columns |
+//! | `storage_form` | rows of a query in the form of the store |
 //! | `on_duplicate` | `ON DUPLICATE KEY UPDATE` |
 //! | `update`, `update_joined`, `delete` | `UPDATE`, `DELETE` |
 //! | `load` | `LOAD DATA` |
 //! | `assign` | assignments, one after another |
-//! | `direct` | the same without a query |
+//! | `assignment_fast_path` | assignments without a query |
 //! | `auto` | AUTO_INCREMENT |
 //! | `change`, `commit` | changes into writes of the store |
-//! | `locked` | `FOR UPDATE`, `FOR SHARE` |
+//! | `select_for_update` | `FOR UPDATE`, `FOR SHARE` |
 //! | `lookup` | rows by key |
 //! | `query` | queries of tables, and of rows in memory |
-//! | `safe` | `sql_safe_updates` |
-//! | `sift` | rows without a partition |
+//! | `safe_updates` | `sql_safe_updates` |
+//! | `partition_check` | rows without a partition, rows that violate a CHECK |
 //! | `warnings` | warnings by row |
 
 mod assign;

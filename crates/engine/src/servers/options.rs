@@ -1,5 +1,5 @@
 //! The options of a linked server by name: one table for SQL, configuration file and command line,
-//! in both directions.
+//! for reading and for showing.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The definitions of linked servers that are known, those made by SQL on disk.
+//! The known definitions of linked servers; those made by SQL are stored on disk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

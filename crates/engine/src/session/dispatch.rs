@@ -1,4 +1,4 @@
-//! Which statement goes where.
+//! Dispatches a statement to its handler.
 
 use std::sync::Arc;
 

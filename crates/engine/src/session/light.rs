@@ -1,5 +1,6 @@
-//! Statements that take next to no time whatever tables, sessions and servers there are. They run on
-//! the threads that let clients in, so that they are answered when all others compute.
+//! Light statements: statements that take a short time whatever tables, sessions and servers there
+//! are. They run on the threads that accept clients, so that they are answered when all other
+//! threads compute.
 
 use pelorus_sql::lexer::Lexer;
 use pelorus_sql::{Mode, Token, TokenKind};

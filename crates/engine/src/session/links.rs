@@ -1,4 +1,4 @@
-//! Statements about linked servers.
+//! Statements about linked servers: `CREATE`, `ALTER` and `DROP SERVER`.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;

@@ -1,4 +1,4 @@
-//! Mirrors: the statements about them, and queries that read them.
+//! Statements about mirrors, and queries that read mirrors.
 
 mod check;
 mod zones;

@@ -1,4 +1,4 @@
-//! Statements that define and look after native databases and tables.
+//! DDL and maintenance statements on native databases and tables.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Statements that change rows of native tables: plan, carry out, and again when somebody else was
-//! faster. `LOAD DATA LOCAL` asks the client for its file first.
+//! DML statements on native tables: they are planned, executed, and planned again after a conflict.
+//! `LOAD DATA LOCAL` first requests the file from the client.
 
 use std::sync::Arc;
 use std::time::Duration;

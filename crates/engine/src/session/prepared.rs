@@ -1,7 +1,7 @@
 //! Prepared statements: by number for the binary protocol, by name for `PREPARE`.
 //!
-//! A statement is kept as text. Its parameters become literals when it is executed, so that a
-//! linked server sees what it would see from a client that writes literals.
+//! A statement is stored as text. Its parameters become literals when it is executed, so that a
+//! linked server receives the text of a client that writes literals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Statements on a connection of the session's own: writes, schema changes, and everything inside a
-//! transaction. The text travels as it is, but for executable comments.
+//! The session's own connection to the primary: writes, schema changes, and everything inside a
+//! transaction. The text is sent unchanged except for executable comments.
 
 use std::sync::Arc;
 

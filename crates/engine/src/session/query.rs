@@ -1,4 +1,4 @@
-//! Queries: where they run, and the context that they run in.
+//! Queries of a session: where they run, and the context that they run in.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! `SHOW` and `DESCRIBE`: about linked databases the server answers, about Pelorus itself we do.
+//! `SHOW` and `DESCRIBE`: for linked databases the server answers, for native databases and the
+//! server's own state Pelorus answers.
 
 mod accounts;
 mod filter;

@@ -1,4 +1,4 @@
-//! The frame of every statement: rights, kill, time limit, warnings and counters.
+//! The lifecycle of a statement: privileges, kill, time limit, warnings and counters.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

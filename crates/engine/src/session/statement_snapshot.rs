@@ -1,4 +1,5 @@
-//! What a statement sees of its session: a snapshot that queries may keep while they run.
+//! The statement snapshot: the session's state as one statement sees it, which queries may keep
+//! while they run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Results on their way to the client: they stop when the session is killed or the time is over,
-//! and leave their counts and warnings behind.
+//! Result streams to the client: they stop when the session is killed or the time limit has passed,
+//! and record their counts and warnings at the end.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which linked server the tables of a statement are on.
+//! Table routing: which linked server holds the tables of a statement.
 
 use std::collections::BTreeMap;
 

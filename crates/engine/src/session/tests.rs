@@ -1,4 +1,4 @@
-//! Sessions without any linked server: everything that Pelorus answers by itself.
+//! Tests of sessions without any linked server.
 
 mod define;
 mod linked;

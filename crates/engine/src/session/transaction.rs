@@ -1,5 +1,5 @@
-//! Transactions. One lives on a linked server or in native tables, chosen by the first statement
-//! that needs a table; each session has at most one connection of its own to each server.
+//! Transactions. A transaction runs on one linked server or on native tables, chosen by the first
+//! statement that needs a table; each session has at most one connection of its own to each server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

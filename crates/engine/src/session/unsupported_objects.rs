@@ -1,6 +1,6 @@
-//! What native databases do not have: views, triggers, events and routines. Dumps of servers drop
-//! them before they make them, so `DROP` answers as a server does that has none of the name, and
-//! what would make one says how to leave it out of the dump.
+//! Views, triggers, events and routines, which native databases do not have. Dumps drop them before
+//! they create them, so `DROP` answers as a server without an object of that name does; `CREATE`
+//! fails with an error that says how to leave the object out of the dump.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{Ddl, TableName};

@@ -1,4 +1,4 @@
-//! The values of system variables: the global ones, and those of a session.
+//! The values of system variables: global values and the values of a session.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Values of system variables: how they are shown, and their types in expressions.
+//! Values of system variables: their texts in `SHOW`, and their types in expressions.
 
 use pelorus_functions::Value;
 use pelorus_types::{ColumnType, WireType, collation};

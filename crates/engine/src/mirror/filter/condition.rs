@@ -1,7 +1,7 @@
-//! The condition of a copy's rows: what it may be made of, and computing it.
+//! The row condition of a filtered copy: which expressions it may contain, and its evaluation.
 //!
-//! It is a thing of its row alone: columns, constants, comparisons, and functions that neither fail nor
-//! depend on a session. It is read under an empty `sql_mode`, in universal time.
+//! It depends on its row alone: columns, constants, comparisons, and functions that neither fail
+//! nor depend on a session. It is parsed under an empty `sql_mode` and evaluated in universal time.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The actions of an `ALTER TABLE` on a definition.
+//! Applies the actions of an `ALTER TABLE` to a table definition.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assignment::Policy;

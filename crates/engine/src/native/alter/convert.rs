@@ -1,4 +1,4 @@
-//! Whether the stored values of a column are right under another type as they are.
+//! Whether the stored values of a column stay valid without change under another type.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Dates of rows that MySQL copies: it stores each of them again, under the `sql_mode` of the session,
-//! which may have no zero dates.
+//! Zero dates in rows that MySQL copies: MySQL stores each value again, under the session's
+//! `sql_mode`, which may forbid zero dates.
 
 use std::sync::Arc;
 

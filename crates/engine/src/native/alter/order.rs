@@ -1,5 +1,5 @@
-//! In which order the actions of one `ALTER TABLE` take effect: the names of columns that they
-//! begin from are those of the table as it was, whatever other actions make of them.
+//! The order in which the actions of one `ALTER TABLE` take effect. Actions name columns as they
+//! were before the statement, whatever other actions make of them.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ddl::{AlterAction, ColumnDefinition, KeyTarget};

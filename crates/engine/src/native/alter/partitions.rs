@@ -1,8 +1,8 @@
 //! `ADD`, `DROP`, `COALESCE`, `TRUNCATE` and `REORGANIZE PARTITION`.
 //!
-//! Partitions of RANGE and LIST are known by name, and their rows lie under it. Whoever planned a
-//! write before a definition changed plans it again, since the store refuses what was made for an
-//! older definition; therefore a table is frozen while its partitions go.
+//! Partitions of RANGE and LIST are identified by name, and their rows are stored under it. A write
+//! that was planned before a definition changed is planned again, since the store refuses changes
+//! for an older definition; therefore a table is frozen while its partitions are dropped.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};

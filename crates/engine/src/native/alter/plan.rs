@@ -1,5 +1,5 @@
-//! How the columns of a table get their values when its definition changes, and whether its rows
-//! have to be written anew for that.
+//! The plan of an `ALTER TABLE`: how each column gets its values, and whether the rows must be
+//! rewritten.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::assignment::Target;

@@ -1,9 +1,9 @@
-//! Writing the rows of a table anew under another definition.
+//! Rewrites the rows of a table under another definition.
 //!
-//! The new table has a place in the catalog from the beginning, under the name of no database, so
-//! that its rows go through the log like all others. The step in which it takes the old one's place
-//! is one record of the log: after a crash before it the old table is whole, and the start drops the
-//! new one ([`crate::native::definition::NOWHERE`]).
+//! The new table is in the catalog from the beginning, under the name of no database, so that its
+//! rows are logged like all others. The step in which it replaces the old one is one record of the
+//! log. After a crash before that step the old table is unchanged, and recovery drops the new one
+//! ([`crate::native::definition::NOWHERE`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The rows of a table as a new definition has them: read partition by partition, and made anew.
+//! Reads the rows of a table partition by partition and converts them to a new definition.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

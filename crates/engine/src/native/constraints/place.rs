@@ -1,5 +1,5 @@
-//! What expressions of a definition may not have, by where they stand: functions whose value is not
-//! that of the row alone, variables, subqueries, rows, aggregates and window functions.
+//! Expressions that a generated column, CHECK constraint or default may not contain:
+//! non-deterministic functions, variables, subqueries, rows, aggregates and window functions.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::names::is_function;

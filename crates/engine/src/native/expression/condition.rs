@@ -1,4 +1,5 @@
-//! Conditions: comparisons, what joins them, and functions that have a grammar of their own.
+//! Conditions in expressions over one table: comparisons, logical operators, and functions with a
+//! grammar of their own.
 
 use pelorus_error::{Error, Result};
 use pelorus_query::cast_target;

@@ -1,5 +1,5 @@
-//! What MySQL refuses where a partitioning is made. Tables that exist may have it, and are read all
-//! the same.
+//! Partitionings that MySQL refuses when they are created. An existing table that has one can still
+//! be read.
 
 use std::collections::HashSet;
 

@@ -1,12 +1,13 @@
-//! Tuples of values as bytes: equal tuples give equal bytes, and smaller tuples smaller bytes.
+//! Encodes tuples of values as bytes: equal tuples give equal bytes, and smaller tuples smaller
+//! bytes.
 //!
 //! Each value is a tag (0: NULL, 1: a value, 255: above all values) and the value: integers of 8
-//! bytes, big-endian, with the sign bit turned when there is a sign; byte strings and texts with
-//! `00 FF` for a zero byte and `00 00` at their end. Texts are stood for by their weights unless
-//! they compare by the bytes of UTF-8. Under KEY decimals are their unscaled values of 16 or 32
-//! bytes like integers, and floats those of double precision, all bits of negative ones turned. The
-//! bytes are part of the data format: the keys of partitions are made of them, and the places of
-//! rows under KEY.
+//! bytes, big-endian, with the sign bit inverted if the type is signed; byte strings and texts with
+//! `00 FF` for a zero byte and `00 00` at their end. Texts are represented by their weights unless
+//! they compare by the bytes of UTF-8. Under KEY, decimals are encoded as their unscaled values of
+//! 16 or 32 bytes like integers, and floats in double precision, with all bits of negative ones
+//! inverted. The bytes are part of the data format: the keys of partitions consist of them, and KEY
+//! computes the partition of a row from them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `PARTITION (p0, p1)` behind a table's name: its rows in these partitions and no others.
+//! Explicit partition selection: `PARTITION (p0, p1)` after a table's name.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Reading a `PARTITION BY`: MySQL's methods with its rules and errors, and Pelorus's own.
+//! Parses the method of `PARTITION BY`: MySQL's methods with MySQL's rules and errors, and
+//! Pelorus's own.
 
 use std::collections::HashSet;
 

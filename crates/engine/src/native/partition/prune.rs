@@ -1,8 +1,9 @@
-//! Which partitions a condition leaves. A partition is left out only when no row of it can fulfil
-//! all conditions; whatever is not understood leaves all partitions in.
+//! Partition pruning: the partitions that can hold rows which meet the conditions. A partition is
+//! pruned only if no row of it can meet all conditions; a condition that is not understood prunes
+//! nothing.
 //!
-//! Conditions on texts are meant under the columns' collations. The keys of partitions are made of
-//! weights, so texts that are equal under a collation have one image also under `LEFT` and `HASH`,
+//! Conditions on texts compare under the columns' collations. The keys of partitions consist of
+//! weights, so texts that are equal under a collation also have equal results of `LEFT` and `HASH`,
 //! whatever their characters are.
 
 use std::collections::HashSet;

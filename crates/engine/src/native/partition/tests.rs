@@ -1,4 +1,5 @@
-//! Partitions of rows, and pruning that never drops a partition which holds a matching row.
+//! Tests of partitioning: partitions of rows, and pruning that never drops a partition with a
+//! matching row.
 
 use std::sync::Arc;
 

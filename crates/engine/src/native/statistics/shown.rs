@@ -1,4 +1,4 @@
-//! Rows about statistics in the information schema and in `pelorus`.
+//! Rows about statistics in the tables of the information schema and of `pelorus`.
 
 use pelorus_sql::ddl::{KeyDefinition, KeyKind, KeyPart, KeyTarget};
 use pelorus_store::{ColumnStatistics, TableStatistics};

@@ -1,4 +1,5 @@
-//! Transactions and savepoints against a model that copies everything, and what they take.
+//! Tests of transactions and savepoints against a model that copies everything, and of their
+//! memory.
 
 use std::collections::BTreeMap;
 

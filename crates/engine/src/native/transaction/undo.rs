@@ -1,4 +1,4 @@
-//! How a transaction goes back to a savepoint, or to before a statement.
+//! The undo list of a transaction: rolls back to a savepoint, or to before a statement.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

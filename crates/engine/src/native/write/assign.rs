@@ -1,5 +1,5 @@
-//! Assignments to the columns of rows, one after another as MySQL does it: a later one sees what an
-//! earlier one stored.
+//! `SET` assignments to the columns of rows, evaluated one after another as in MySQL: a later one
+//! sees the value that an earlier one stored.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -1,5 +1,5 @@
-//! Assignments without a query. Where a statement carries them out again and again over few rows,
-//! reading and planning a query each time would take longer than everything else.
+//! Evaluates assignments without a query. Statements that repeat them over few rows would otherwise
+//! spend most of their time on parsing and planning.
 
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
 //! AUTO_INCREMENT.
 //!
-//! Numbers are taken from a counter in memory, row by row as MySQL does it: a value that the
-//! statement gives and that is not below the counter moves it. The store keeps a bound that the
-//! counter has not reached yet; it is raised, in large steps, before any number above it is used,
-//! so that no number is given twice after a crash. Numbers between the last one and the bound are
-//! left out then.
+//! Numbers are taken from a counter in memory, row by row as in MySQL: a value in the statement
+//! that is not below the counter moves it. The store keeps an upper bound of the counter, which is
+//! raised in large steps before any number above it is used, so that no number is used twice after
+//! a crash. After a crash the numbers between the last used one and the bound are skipped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

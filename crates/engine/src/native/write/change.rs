@@ -1,4 +1,5 @@
-//! What a statement changes in a native table, and how that becomes writes of the store.
+//! The change set of a statement: rows to insert and delete, and their conversion to writes of the
+//! store.
 
 use std::sync::Arc;
 

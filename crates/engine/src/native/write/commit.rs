@@ -1,4 +1,4 @@
-//! Changes as one commit of the store.
+//! Commits the changes of a statement to the store in one commit.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The defaults of columns at the moment of a statement.
+//! The defaults of columns, evaluated for one statement.
 
 use std::ops::ControlFlow;
 

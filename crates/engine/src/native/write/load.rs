@@ -1,8 +1,8 @@
-//! `LOAD DATA`: the bytes of a file into rows of a table, a piece at a time.
+//! `LOAD DATA`: inserts the rows of a file into a table, piece by piece.
 //!
-//! A file whose rows take at most [`PIECE_BYTES`] in memory is loaded by one commit. Of a larger
-//! one what was read so far is committed whenever there is so much of it, so that memory stays
-//! bounded; inside a transaction, which can only be one commit, it is refused.
+//! A file whose rows take at most [`PIECE_BYTES`] in memory is loaded in one commit. A larger file
+//! is committed in pieces of that size, so that memory stays bounded; inside a transaction, which
+//! can only be one commit, a larger file is refused.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Rows by their primary keys: which of some keys are there, and what MySQL says of a key that is
-//! there twice.
+//! Looks rows up by primary key: which keys exist, and MySQL's error for a duplicate key.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

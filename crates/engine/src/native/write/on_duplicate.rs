@@ -1,8 +1,8 @@
 //! `INSERT ... ON DUPLICATE KEY UPDATE`.
 //!
-//! MySQL takes rows one after another: the second of two new rows with one key changes the first.
-//! Here all first rows of their keys are taken at once, then all second ones, and so on; no two
-//! rows of a round have a key in common, so that the order within it does not matter.
+//! MySQL processes rows one after another: the second of two new rows with one key changes the
+//! first. Here the first rows of all keys are processed together, then all second rows, and so on.
+//! No two rows of a round have a key in common, so the order within a round does not matter.
 
 use std::collections::{HashMap, HashSet};
 

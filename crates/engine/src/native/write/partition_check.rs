@@ -1,5 +1,5 @@
-//! Rows that have no place in their table's partitions, or in those that a statement names, and rows
-//! that break a CHECK: an error, or left out under IGNORE.
+//! Rows without a partition, rows outside the partitions that a statement names, and rows that
+//! violate a CHECK: an error, or skipped under IGNORE.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Queries that statements which change rows ask: of their tables, and of rows in memory.
+//! Runs the queries that DML statements need: over their tables, and over rows in memory.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! `SELECT ... FOR UPDATE`, `FOR SHARE` and `LOCK IN SHARE MODE` inside of a transaction.
 //!
-//! Nobody waits here: of two transactions that write one row the later fails (1213). What a query
-//! with such a clause finds is therefore written as it is. Whoever else writes one of these rows
-//! makes the transaction's commit fail, as it would if the transaction had changed them, so that
-//! what it computes from them holds; that there is no difference between both kinds of locks makes
-//! it fail more often, never less.
+//! Transactions do not wait for row locks: of two transactions that write one row the later one
+//! fails (1213). The rows of a locking read are therefore written unchanged. If another transaction
+//! writes one of these rows, the commit of this transaction fails, as if it had changed them, so
+//! the values that it computes from them are valid. Shared and exclusive locks are not
+//! distinguished; this causes more conflicts, never fewer.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

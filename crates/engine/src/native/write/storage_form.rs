@@ -1,7 +1,7 @@
-//! Rows of a query in the form that the store has.
+//! Converts the rows of a query to the form of the store.
 //!
-//! Queries show TIMESTAMPs on the session's clock. Where that was set back it showed an hour twice,
-//! so that the moment is not clear from what it showed; it is then read from the store.
+//! Queries return TIMESTAMPs in the session's time zone. When clocks are set back, an hour occurs
+//! twice and its local time is ambiguous; the moment is then read from the store.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Statements that change rows, in sessions without a server.
+//! Tests of DML statements in sessions without a linked server.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! `UPDATE` of a join.
 //!
-//! Every expression sees the rows as they were. A row that the join has several times is changed
-//! once, by the first of them, as in MySQL.
+//! Every expression sees the rows as they were before the statement. A row that occurs several
+//! times in the join is changed once, by its first occurrence, as in MySQL.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;

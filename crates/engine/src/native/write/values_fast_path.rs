@@ -1,7 +1,7 @@
-//! New rows out of literals, a value at a time: the fast path of `INSERT ... VALUES`.
+//! The fast path of `INSERT ... VALUES`: builds columns from literals, value by value.
 //!
-//! Values go from the statement's text straight into the builders of the columns. What is no
-//! literal was evaluated before ([`super::expressions`]) and is taken in the order of the text.
+//! Literals are copied from the statement's text directly into the builders of the columns. Other
+//! values were evaluated before ([`super::insert`]) and are taken in the order of the text.
 
 use arrow::array::ArrayRef;
 use pelorus_error::{Code, Error, Result};

@@ -1,4 +1,4 @@
-//! Warnings of values: gathered by column, told by row.
+//! Conversion warnings of DML statements: collected by column, reported by row.
 
 use pelorus_functions::assignment::{Level, Warning};
 

@@ -1,5 +1,5 @@
-//! Which time zones linked servers have: their own name for it says little (`CST` is in three parts
-//! of the world), so they are asked what their clocks showed.
+//! Time zones of linked servers: determined from the clocks of the servers, since a zone's name is
+//! ambiguous (`CST` is used in three parts of the world).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `SHOW` about our own schemas.
+//! `SHOW TABLES`, `SHOW COLUMNS` and similar statements about our own schemas.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{Show, ShowKind};

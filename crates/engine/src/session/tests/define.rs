@@ -1,4 +1,4 @@
-//! Native databases and tables, as statements define and show them.
+//! Tests of DDL on native databases and tables, and of the definitions that `SHOW` returns.
 
 use pelorus_sql::statement::{HistogramAction, HistogramChange};
 

@@ -1,4 +1,4 @@
-//! Transactions on a linked server that is none, which is killed at moments that are hard to hit.
+//! Tests of transactions on a fake linked server, with `KILL` at moments that are hard to hit.
 
 use bytes::BytesMut;
 use parking_lot::Mutex;

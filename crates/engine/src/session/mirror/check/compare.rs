@@ -1,4 +1,4 @@
-//! Where a table and its copy seem to differ: by checksums of ranges, of pieces, of rows.
+//! Finds where a table and its copy differ: by checksums of ranges, then of pieces, then of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

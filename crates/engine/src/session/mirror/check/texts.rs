@@ -1,4 +1,4 @@
-//! SQL of comparisons: texts that both sides compute alike.
+//! SQL texts of `CHECK MIRROR` that both sides compute with equal results.
 
 use pelorus_sql::literal;
 use pelorus_types::{ColumnType, WireType, collation};
