@@ -1,9 +1,8 @@
-//! Who holds how much memory: accounts in a tree, from the whole server down to one statement.
+//! Memory accounting: accounts in a tree, from the whole server down to one statement.
 //!
-//! What an account holds counts in all accounts above it, and each has a limit. Bytes are taken
-//! before the memory is, and given back when a [`Reservation`] is dropped. Nothing else in the
-//! program counts memory that a limit is for: pools, sessions, results and caches all draw on one
-//! tree.
+//! The bytes of an account count in all accounts above it, and each has a limit. Bytes are reserved
+//! before the memory is allocated, and released when a [`Reservation`] is dropped. All memory that
+//! is subject to a limit is counted here: pools, sessions, results and caches use one tree.
 
 use std::fmt;
 use std::sync::Arc;

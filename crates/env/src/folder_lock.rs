@@ -1,9 +1,9 @@
-//! One process at a time in a data folder.
+//! The lock of a data folder: one process at a time.
 //!
-//! Two processes that write one log and one set of data files would each lose what the other has
-//! acknowledged. The lock is the operating system's on a file of the folder, so it ends with its
-//! process, however that ends, and nothing is left to be cleaned up. The file stays: who removed it
-//! could remove it under somebody who has just locked it.
+//! Two processes that write one log and one set of data files would each lose writes that the other
+//! has acknowledged. The lock is the operating system's on a file of the folder, so it ends with
+//! its process, however that ends, and no cleanup is needed. The file is never removed: a process
+//! that removed it could do so after another process has locked it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;

@@ -1,5 +1,5 @@
-//! A disk that asks before each operation, for tests: to wait, to fail, to switch threads, to end
-//! the process, or to let something else happen first.
+//! [`HookedDisk`]: a disk that calls a hook before each operation, for tests that wait, fail,
+//! switch threads, or end the process at that moment.
 
 use std::io;
 use std::path::{Path, PathBuf};

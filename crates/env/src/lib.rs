@@ -1,6 +1,6 @@
-//! The outside world behind traits: clock, randomness, small files, and the disk under native tables.
+//! The environment behind traits: clock, randomness, small files, and the disk under native tables.
 //!
-//! Everything below the `pelorus` binary asks an [`Env`] instead of the operating system, so that a
+//! Everything below the `pelorus` binary uses an [`Env`] instead of the operating system, so that a
 //! simulated run can repeat exactly and can inject faults.
 
 mod aligned;

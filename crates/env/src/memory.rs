@@ -1,7 +1,7 @@
-//! The memory allocator of our binaries: jemalloc, as other databases have it.
+//! The memory allocator of our binaries: jemalloc, which other databases use as well.
 //!
-//! The system's gives memory back to the system whenever a flush or a query ends, and the next one
-//! pays for every page of it again.
+//! The system's allocator returns memory to the operating system whenever a flush or a query ends,
+//! and the next one pays for every page of it again.
 
 use std::ffi::CStr;
 use std::ptr;

@@ -1,4 +1,4 @@
-//! What can go wrong on a simulated disk.
+//! The faults that a simulated disk can inject.
 
 /// A failure of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The names on a simulated disk: what they mean now, what is durable of them, and what is pending.
+//! The names on a simulated disk: the current ones, the durable ones, and the pending changes.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! The state behind a simulated disk and the operations on it.
+//! The state of a simulated disk and the operations on it.
 
 use std::collections::BTreeMap;
 use std::io;

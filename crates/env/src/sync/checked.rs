@@ -1,4 +1,4 @@
-//! `parking_lot`'s methods for the locks of loom and of shuttle, both of which have std's.
+//! `parking_lot`'s methods over the locks of loom and of shuttle, which both have std's interface.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! For tests under loom and shuttle: a disk at every operation of which another thread may go on,
-//! and threads with enough stack for it.
+//! Helpers for tests under loom and shuttle: a disk at every operation of which another thread may
+//! run, and threads with enough stack for it.
 
 use std::io;
 use std::path::Path;
