@@ -1,8 +1,8 @@
-//! Words for failure that all crates share: a stable code with its MySQL number, what the caller
-//! can do next, and whether the client may see the details.
+//! Errors that all crates share: a stable code with its MySQL number, the remedy for the caller,
+//! and whether the client may see the details.
 //!
-//! One table ([`Code`]) holds every error that Pelorus raises itself. An error of a linked server is
-//! passed on unchanged as [`Code::Remote`]; only the crates that read servers' packets make one.
+//! One table ([`Code`]) holds every error that Pelorus raises itself. An error of a linked server
+//! is passed on unchanged as [`Code::Remote`]; only the crates that read servers' packets make one.
 
 mod code;
 mod reference;
