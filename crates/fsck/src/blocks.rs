@@ -1,4 +1,5 @@
-//! The block file: header slots, translation tables, blocks (`docs/internals/format-blockfile.md`).
+//! Decodes the block file: header slots, translation tables, blocks
+//! (`docs/internals/format-blockfile.md`).
 
 mod slot;
 

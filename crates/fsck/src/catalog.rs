@@ -1,4 +1,4 @@
-//! The catalog (`docs/internals/format-store.md`).
+//! Decodes the catalog (`docs/internals/format-store.md`).
 
 use std::collections::BTreeMap;
 

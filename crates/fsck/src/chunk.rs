@@ -1,4 +1,4 @@
-//! Chunks: the description and the columns (`docs/internals/format-chunk.md`).
+//! Decodes chunks: the description and the columns (`docs/internals/format-chunk.md`).
 
 mod column;
 mod packed;

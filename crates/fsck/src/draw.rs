@@ -1,4 +1,4 @@
-//! The layout of a data file as a map of characters.
+//! Draws the layout of a data file as a map of characters.
 
 use crate::blocks::FIRST_BLOCK;
 use crate::view::{FileView, Kind, UsedBy};

@@ -1,4 +1,4 @@
-//! The log: segments, groups, records; where it ends, and whether that is damage
+//! Decodes the log: segments, groups, records; finds its end, and whether that is damage
 //! (`docs/internals/format-log.md`, section *Reading*).
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The manifest of a table and the images of deltas (`docs/internals/format-store.md`).
+//! Decodes the manifest of a table and the images of deltas (`docs/internals/format-store.md`).
 
 use std::collections::BTreeSet;
 

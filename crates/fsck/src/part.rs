@@ -1,4 +1,4 @@
-//! One part of a partition: its rows as columns, with everything checked that is known of them.
+//! Checks one part of a partition: its rows as columns, against all its redundant data.
 
 use crate::blocks::{BlockFile, Entry, Generation};
 use crate::bytes::{Decoded, long, size};

@@ -1,4 +1,4 @@
-//! Reports and views as text for a terminal of 100 columns.
+//! Renders reports and views as text for a terminal of 100 columns.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,8 @@
-//! What the log has beyond the data files: catalog changes, and for each key that was written
-//! since the checkpoint its newest row.
+//! Replays the part of the log after the data files' checkpoints: catalog changes, and for each key
+//! that was written since the checkpoint its newest row.
 //!
-//! Rows are not put into deltas again: since the last change of a key wins, it is enough to know
-//! for each key of the log what became of it. Where keys cannot be compared, it is only noted that
-//! there are changes.
+//! Rows are not put into deltas again: since the last change of a key wins, the final state of each
+//! key of the log is enough. If keys cannot be compared, only the existence of changes is noted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a check found.
+//! The report of a check: findings by severity and file.
 
 use std::path::{Path, PathBuf};
 

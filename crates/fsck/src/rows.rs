@@ -1,5 +1,5 @@
-//! The live rows of a table: primary keys once per partition, rows of the log above those of the
-//! file.
+//! Checks the live rows of a table: primary keys are unique within a partition, rows of the log
+//! replace those of the file.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher as _};

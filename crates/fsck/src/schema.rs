@@ -1,4 +1,5 @@
-//! Schemas (`docs/internals/format-store.md`): columns by number, how they are stored, the primary key.
+//! Decodes schemas (`docs/internals/format-store.md`): columns by number, their storage types, the
+//! primary key.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! One data file: both checkpoints, their manifests, every block.
+//! Checks one data file: both checkpoints, their manifests, every block.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Columns of values in memory, as batches and chunks give them.
+//! Columns of values in memory, as decoded from batches and chunks.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
-//! One data file to look at: headers, blocks, holes, chunks, columns.
+//! The view of one data file: headers, blocks, holes, chunks, columns.
 //!
-//! All blocks are read, and their checksums compared. Whether what they hold fits together, and
-//! fits the rest of the database, is the business of a check.
+//! All blocks are read, and their checksums compared. A check, not a view, verifies whether their
+//! contents are consistent with each other and with the rest of the database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

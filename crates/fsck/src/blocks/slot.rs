@@ -1,4 +1,4 @@
-//! Header slots.
+//! Decodes header slots.
 
 use std::io;
 
