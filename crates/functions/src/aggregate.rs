@@ -1,5 +1,5 @@
-//! Aggregates: bound to the types of their arguments, computed for many groups at once, and
-//! merged from partial states.
+//! Aggregate functions: bound to the types of their arguments, computed for many groups at once,
+//! and merged from partial states.
 
 mod bits;
 mod concat;

@@ -1,18 +1,18 @@
-//! What a column stores of the values that INSERT, UPDATE and LOAD DATA give it.
+//! Assignment: converts values to the type of a column, as INSERT, UPDATE and LOAD DATA store them.
 //!
-//! A [`Target`] says what the column is, a [`Policy`] how the statement treats values that do not
+//! A [`Target`] describes the column, a [`Policy`] says how the statement treats values that do not
 //! fit. A [`ColumnBuilder`] takes literals one at a time; [`assign_array`] takes an array of
 //! another type. Both give an [`Assigned`]: the array in the form of [`ColumnType::arrow`] and the
 //! warnings, or a [`Failure`] that names the first bad row.
 //!
-//! Map: `problem` (errors, warnings, policy), `column` (the builder), `store` (its rule and array),
-//! `array` (whole arrays), and the rules of the types: `integer`, `year` (with BIT), `number`
-//! (DECIMAL, FLOAT, DOUBLE), `temporal`, `zone` (TIMESTAMP), `text` (with bytes), `listed` (ENUM,
-//! SET), `json`.
+//! Map: `conversion_error` (errors, warnings, policy), `column` (the builder), `store` (its rule
+//! and array), `array` (whole arrays), and the rules of the types: `integer`, `year` (with BIT),
+//! `number` (DECIMAL, FLOAT, DOUBLE), `temporal`, `zone` (TIMESTAMP), `text` (with bytes),
+//! `enum_set` (ENUM, SET), `json`.
 //!
-//! Invariants: the rules are MySQL 8's, where MariaDB differs too; no input panics; a TIMESTAMP is
-//! stored in universal time, while expressions see the session's zone, so whoever reads a stored
-//! column calls [`timestamps_from_utc`]; the `ColumnType` carries the *declared* wire type
+//! Invariants: the rules are MySQL 8's, even where MariaDB differs; no input panics. A TIMESTAMP is
+//! stored in universal time, while expressions see the session's time zone, so a caller that reads
+//! a stored column calls [`timestamps_from_utc`]. The `ColumnType` has the *declared* wire type
 //! (`TinyBlob` for TINYTEXT, `String` for CHAR and BINARY, `Enum` and `Set` or their flags).
 //!
 //! Not done here: AUTO_INCREMENT (under [`Numbering::Made`] NULL stays NULL in such a column, the

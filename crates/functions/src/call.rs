@@ -1,4 +1,4 @@
-//! A function bound to the types of its arguments, ready to run on arrays.
+//! [`Call`]: a function bound to the types of its arguments, which is evaluated on arrays.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! What an expression needs to know of its statement and session, and where its warnings go.
+//! [`EvalContext`]: the session and statement state that an expression needs, and the sink of its
+//! warnings.
 
 use std::cell::RefCell;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Building a result array of a MySQL type a value at a time.
+//! Output arrays: builds the array of a result value by value.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Text to numbers, the lenient way: the longest prefix that is a number counts.
+//! Parses numbers from text leniently: the longest prefix that is a number counts.
 
 use arrow::datatypes::i256;
 

@@ -1,8 +1,8 @@
-//! Conditionals some of whose arguments can complain: each argument is computed for the rows that
-//! reach it and for no others, so that there are no errors and warnings of rows that do not.
+//! Short-circuit evaluation of conditionals: an argument that can fail or warn is evaluated only
+//! for the rows that reach it, so that other rows leave no errors and warnings.
 //!
-//! Where no argument can complain ([`crate::registry::fallibility`]) whole arrays are cheaper, and the kernels
-//! of `conditional` and `logic` do the work.
+//! If no argument can fail or warn ([`crate::registry::fallibility`]), evaluating whole arrays is
+//! cheaper, and the kernels of `conditional` and `logic` do it.
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;

@@ -1,4 +1,5 @@
-//! Single values, and what is known of an argument before any row is seen.
+//! [`Value`]: single values, and [`Arg`]: the facts of an argument that are known before
+//! evaluation.
 
 use pelorus_types::ColumnType;
 

@@ -1,8 +1,8 @@
-//! Time zones: fixed distances from universal time, and the zones of the IANA database, whose
-//! clocks are set forward and back.
+//! Time zones: fixed offsets from universal time, and the zones of the IANA database with their
+//! daylight-saving changes.
 //!
-//! Zones come from the operating system's database, or from the one that is built in where there
-//! is none. A zone is read once, as the list of the moments at which its distance changes.
+//! Zones come from the operating system's database, or from the built-in one if there is none. A
+//! zone is loaded once, as the list of the moments at which its offset changes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

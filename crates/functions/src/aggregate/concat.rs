@@ -1,5 +1,5 @@
-//! `GROUP_CONCAT`. Behind the values, its arguments are the bytes that rows are sorted by, constant
-//! where they are not sorted, and the separator, a constant.
+//! `GROUP_CONCAT`. The arguments after the values are the bytes that rows are sorted by, constant
+//! if they are not sorted, and the separator, a constant.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `DISTINCT` in front of any aggregate: the different rows of each group are kept, and given to
+//! `DISTINCT` before any aggregate: the distinct rows of each group are collected, and passed to
 //! the plain aggregate at the end.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! The builder of one column, a value at a time.
+//! [`ColumnBuilder`]: builds one column, value by value.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Flags, WireType};

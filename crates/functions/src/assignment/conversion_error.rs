@@ -1,7 +1,7 @@
-//! What goes wrong with a value on its way into a column, and what its statement makes of that.
+//! Conversion errors: values that do not fit their column, as errors or warnings of the statement.
 //!
-//! The rules of the types say what happened; [`Reporter`] knows the [`Policy`] and decides whether
-//! it is an error or a warning, and in which of MySQL's words.
+//! The rules of the types report the problem; [`Reporter`] knows the [`Policy`] and decides between
+//! an error and a warning, with MySQL's texts.
 
 use pelorus_error::{Code, Error};
 

@@ -1,4 +1,4 @@
-//! What a column is built of: a rule that converts, beside the array that it fills.
+//! The storage of a column builder: a conversion rule, and the array that it fills.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! CHAR, VARCHAR, the TEXTs, and their kin of bytes.
+//! CHAR, VARCHAR, the TEXT types, BINARY, VARBINARY and the BLOB types.
 //!
-//! Arrays hold text as UTF-8 whatever the column's charset is; what the charset lacks is found out
-//! here. A CHAR is stored without its trailing spaces, a BINARY with zeros up to its length.
+//! Arrays hold text as UTF-8 whatever the column's charset is; characters that the charset lacks
+//! are detected here. A CHAR is stored without its trailing spaces, a BINARY with zeros up to its
+//! length.
 
 use std::borrow::Cow;
 

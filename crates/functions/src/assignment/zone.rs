@@ -1,6 +1,6 @@
-//! TIMESTAMP between universal time, in which columns store it, and a session's time zone, in
-//! which expressions see it. Both are packed by [`pelorus_types::temporal`]; a zero date is zero in
-//! either.
+//! Conversion of TIMESTAMP between universal time, in which columns store it, and a session's time
+//! zone, in which expressions see it. Both are packed by [`pelorus_types::temporal`]; a zero date
+//! is zero in either.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Text in the bytes of its charset. Arrays hold UTF-8 whatever the charset is.
+//! Converts text to the bytes of its charset. Arrays hold UTF-8 whatever the charset is.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Long lists of constants behind `IN`: sorted once, so that a row costs a binary search.
+//! Long lists of constants in `IN`: sorted once, so that a row costs a binary search.
 
 use pelorus_error::Result;
 

@@ -1,5 +1,5 @@
-//! Keys of values of different types that are compared by `=`: what a join hashes instead of
-//! comparing every row with every other.
+//! Join keys: keys of values of different types that are compared by `=`, so that a hash join can
+//! be used instead of comparing every pair of rows.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Keys for GROUP BY, DISTINCT, ORDER BY and hash joins: arrays whose plain order and equality are
-//! those of the values under MySQL's rules.
+//! Sort keys for GROUP BY, DISTINCT, ORDER BY and hash joins: arrays whose plain order and equality
+//! are those of the values under MySQL's rules.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Loops over whole arrays for the hot paths.
+//! Vectorised loops over whole arrays for the hot paths.
 
 use arrow::array::{Array, ArrowPrimitiveType, AsArray, Int64Array, PrimitiveArray};
 use arrow::buffer::NullBuffer;

@@ -1,4 +1,4 @@
-//! From names to functions.
+//! Resolves function names: binds a name and argument types to a call.
 
 use std::sync::Arc;
 

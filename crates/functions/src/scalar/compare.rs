@@ -1,5 +1,5 @@
-//! Comparisons: `=`, `<=>`, `<>`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `STRCMP` and the choice of
-//! what two values are compared as.
+//! Comparisons: `=`, `<=>`, `<>`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `STRCMP`, and the choice
+//! of the type under which two values compare.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};

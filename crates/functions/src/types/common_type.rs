@@ -1,4 +1,4 @@
-//! The type that several types have in common: of `IF`, `CASE`, `COALESCE`, `UNION`.
+//! The common type of several types: of `IF`, `CASE`, `COALESCE`, `UNION`.
 
 use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, ColumnType, Flags, WireType, collation as collations};

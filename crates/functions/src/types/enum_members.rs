@@ -1,7 +1,7 @@
-//! The members of ENUM and SET columns, whose places order the values.
+//! The members of ENUM and SET columns, whose positions determine the sort order.
 //!
 //! Arrays hold the texts of such values. MySQL compares and groups them as texts, but sorts columns
-//! by the number that is stored: of an ENUM the member's place, of a SET a bit for each member.
+//! by the number that is stored: of an ENUM the member's position, of a SET a bit for each member.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};

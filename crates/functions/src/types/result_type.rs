@@ -1,4 +1,4 @@
-//! Lengths, precisions and kinds of arguments: what result types are computed from.
+//! Result types: lengths, precisions and numeric kinds of arguments, from which they are computed.
 
 use pelorus_types::{ColumnType, Flags, WireType, collation};
 

@@ -1,9 +1,10 @@
-//! What values are compared as: of an operator, BETWEEN, IN and `CASE x WHEN`.
+//! Comparison kinds: the type under which the operands of an operator, BETWEEN, IN or `CASE x WHEN`
+//! compare.
 //!
-//! To a MySQL dates and times are texts as long as all values are texts, dates or times; compared with a
-//! number they are numbers, unless a column takes a constant for one of its own values (see
-//! [`super::taken`]). A MariaDB has rules of its own; where the two differ, `query` refuses to
-//! answer for one.
+//! In MySQL dates and times compare as texts as long as all values are texts, dates or times.
+//! Compared with a number they are numbers, unless a constant is converted to the type of a column
+//! (see [`super::taken`]). MariaDB has rules of its own; where the two differ, `query` refuses to
+//! compute results of a MariaDB.
 
 use std::collections::HashSet;
 

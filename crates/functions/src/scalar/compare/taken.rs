@@ -1,6 +1,6 @@
-//! What a MySQL takes constants for that are compared with a column of dates, times or years: for values
-//! of the column's own type, as if they were stored there. What the column would not store compares as
-//! a number or a text. (`convert_constant_item` of its sources.)
+//! Constants that MySQL converts to the type of a column of dates, times or years when it compares
+//! the column with them. A constant that the column could not store compares as a number or a text.
+//! (`convert_constant_item` in MySQL's sources.)
 
 use arrow::array::ArrayRef;
 use pelorus_error::{Error, Result};

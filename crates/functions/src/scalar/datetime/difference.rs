@@ -1,4 +1,5 @@
-//! Differences: `DATEDIFF`, `TIMEDIFF`, `TIMESTAMPDIFF`, `PERIOD_ADD`, `PERIOD_DIFF`.
+//! Differences of dates and times: `DATEDIFF`, `TIMEDIFF`, `TIMESTAMPDIFF`, `PERIOD_ADD`,
+//! `PERIOD_DIFF`.
 
 use std::sync::Arc;
 

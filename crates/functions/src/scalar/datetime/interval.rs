@@ -1,4 +1,5 @@
-//! Moving dates: `DATE_ADD`, `DATE_SUB`, `ADDDATE`, `SUBDATE`, `TIMESTAMPADD`, `ADDTIME`, `SUBTIME`.
+//! Date arithmetic: `DATE_ADD`, `DATE_SUB`, `ADDDATE`, `SUBDATE`, `TIMESTAMPADD`, `ADDTIME`,
+//! `SUBTIME`.
 
 use std::sync::Arc;
 

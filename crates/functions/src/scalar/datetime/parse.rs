@@ -1,4 +1,4 @@
-//! Dates and times read from text and numbers, as leniently as MySQL reads them.
+//! Parses dates and times from text and numbers, as leniently as MySQL does.
 
 use arrow::datatypes::i256;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, days_in_month};

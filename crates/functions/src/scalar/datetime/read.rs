@@ -1,4 +1,4 @@
-//! Arguments read as dates and times, whatever they are.
+//! Reads arguments of any type as dates and times.
 
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::Int64Type;

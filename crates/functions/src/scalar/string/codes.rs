@@ -1,5 +1,5 @@
 //! Functions between text and numbers: `HEX`, `CONV`, `CHAR`, `FORMAT`, `INET_ATON`, base 64, and
-//! those that tell about a text's charset.
+//! those that return a text's charset.
 
 use std::sync::Arc;
 
