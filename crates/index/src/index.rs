@@ -1,7 +1,7 @@
 //! [`KeyIndex`]: extendible hashing over small shards.
 //!
 //! The directory is an array of `2^bits` shard numbers that the top bits of a tag choose; a shard
-//! of depth `d` stands in `2^(bits - d)` neighbouring places. A full shard grows, and once it has
+//! of depth `d` occupies `2^(bits - d)` neighbouring places. A full shard grows, and once it has
 //! its greatest size it splits in two, alone: no insert ever moves more than one shard. (Extendible
 //! hashing: Fagin, Nievergelt, Pippenger, Strong, ACM TODS 4(3), 1979.) Tags hold the bits for
 //! directory and bucket, so nothing of this reads a key.

@@ -1,4 +1,4 @@
-//! The index against plain maps, with good hashes and with hostile ones.
+//! Tests of the index against plain maps, with good hashes and with hostile ones.
 
 #![allow(clippy::cast_possible_truncation, reason = "numbers of rows are small here")]
 
