@@ -1,4 +1,4 @@
-//! What was read of a server a moment ago.
+//! A cache of recent answers of a server (descriptions, estimates), for a short time.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! The server's own estimate of a statement.
+//! The server's own estimate of a statement, from its `EXPLAIN`.
 
 use crate::connection::{TextRow, TextRows};
 

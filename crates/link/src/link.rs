@@ -1,4 +1,4 @@
-//! The front of a linked server.
+//! [`Link`]: a linked server with its replicas, the entry point of this crate.
 
 use std::sync::Arc;
 use std::time::Duration;

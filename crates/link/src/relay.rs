@@ -1,4 +1,4 @@
-//! Whole statements, with rows passed on as the server sent them.
+//! Relays whole statements: rows are passed on as the server encoded them.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

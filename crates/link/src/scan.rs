@@ -1,11 +1,11 @@
-//! One fragment over many ranges and servers.
+//! Scans one fragment over many ranges and servers.
 //!
-//! Ranges wait in a queue; each connection of the scan has a worker that takes the next one when
-//! it is done with the last, so a faster server reads more of them. When a connection is lost its
+//! Ranges wait in a queue; each connection of the scan has a worker that takes the next one when it
+//! has finished the last, so a faster server reads more of them. When a connection is lost its
 //! range goes back to the queue and the others read it, for they all see the same moment. Batches
-//! flow through one bounded channel, so a slow reader holds the servers back and memory stays
-//! bounded. When nobody reads any more the workers drop their connections in the middle, which
-//! kills the statements on the servers.
+//! flow through one bounded channel, so a slow reader slows the servers down and memory stays
+//! bounded. When the reader is gone the workers drop their connections in the middle, which kills
+//! the statements on the servers.
 
 mod queue;
 mod snapshot_group;

@@ -1,8 +1,8 @@
-//! One server of a link: its pool of connections, its health, and how statements on it are stopped.
+//! One server of a link: its connection pool, its health, and the cancellation of its statements.
 //!
-//! A connection is lent as [`Lent`]. Given back in order it waits for the next user; given back in
-//! the middle of an answer (its user was dropped) it is closed and the statement is killed by a
-//! connection of its own, so that nothing goes on running for nobody.
+//! A connection is lent as [`Lent`]. If it is returned idle it waits for the next user. If it is
+//! returned in the middle of an answer (its user was dropped) it is closed, and a separate
+//! connection kills the statement, so that no abandoned statement runs on.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

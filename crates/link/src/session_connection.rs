@@ -1,4 +1,4 @@
-//! A connection to the primary of one's own, for writes and transactions.
+//! [`Pinned`]: a session's own connection to the primary, for writes and transactions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The session state that a statement needs on a server, and how a connection gets into it.
+//! The session settings that a statement needs on a server, and how they are set on a connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

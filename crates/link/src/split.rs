@@ -1,14 +1,14 @@
-//! Ranges of equal work over a key.
+//! Splits a key into ranges of equal work.
 //!
-//! Bounds are found by asking the server for estimates of ever finer *cells* of the key's order
-//! (module `dive`): `EXPLAIN` of a range makes it look into the B-tree, which costs a fraction of a
-//! millisecond and sends nothing. Cells are then joined into ranges of about equal work. Where one
-//! value of a column is heavy the next column of the key cuts it.
+//! Bounds are found with the server's estimates of ever finer *cells* of the key's order (module
+//! `index_dive`): `EXPLAIN` of a range makes the server look into the B-tree, which costs a
+//! fraction of a millisecond and sends no rows. Cells are then joined into ranges of about equal
+//! work. If one value of a column is heavy the next column of the key cuts it.
 //!
-//! That ranges are disjoint and cover every row does not hang on estimates. Two neighbours share
-//! one bound in the same words: a row's key is below it or not. Bounds are kept only where the
-//! server itself says that they ascend in the column's collation, and NULLs, which sort below
-//! everything, belong to the first range. So a cached split stays right whatever rows come later.
+//! That ranges are disjoint and cover every row does not depend on estimates. Two neighbours share
+//! one bound in the same words: a row's key is below it or not. Only bounds that the server itself
+//! reports as ascending in the column's collation are used, and NULLs, which sort below everything,
+//! belong to the first range. So a cached split stays correct whatever rows are added later.
 
 mod bound;
 mod index_dive;

@@ -1,4 +1,4 @@
-//! What the servers of a link do, for people to look at.
+//! The status of a link's servers, for `SHOW` statements.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The bytes beneath a connection: TCP, Unix socket or TLS.
+//! The byte stream of a connection: TCP, Unix socket or TLS.
 
 mod low_water;
 

@@ -1,4 +1,4 @@
-//! What is known of a table on a linked server.
+//! The description of a table on a linked server: columns, keys, partitions and estimates.
 
 pub(crate) mod load;
 

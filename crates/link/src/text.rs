@@ -1,11 +1,11 @@
-//! The one way of statement text to a server.
+//! [`StatementText`]: statement text that may be sent to a server.
 //!
-//! What is decided about a statement (whose it is, what it changes, where its tables are) is decided
-//! about its text as it was read here. A server that finds another statement in the same bytes would
-//! run what nobody has decided about. The servers differ in comments: which of `/*! ... */` and
-//! `/*M! ... */` they execute, and where comments and hints end that hold others, quotes or NUL. So
-//! [`StatementText::new`] takes only text in which every server of every version finds the same
-//! strings, names and comments, whoever has written it, and a connection sends nothing else.
+//! Decisions about a statement (its privileges, what it changes, where its tables are) are made on
+//! its text as it was read here. A server that finds another statement in the same bytes would run
+//! a statement that was not checked. The servers differ in comments: which of `/*! ... */` and
+//! `/*M! ... */` they execute, and where comments and hints end that contain others, quotes or NUL.
+//! [`StatementText::new`] therefore accepts only text in which every server of every version finds
+//! the same strings, names and comments, whatever its origin, and a connection sends nothing else.
 
 use pelorus_error::{Error, Result};
 

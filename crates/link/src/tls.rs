@@ -1,4 +1,4 @@
-//! TLS towards linked servers.
+//! TLS for connections to linked servers.
 
 use std::sync::Arc;
 

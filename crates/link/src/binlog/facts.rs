@@ -1,4 +1,4 @@
-//! What a server says of itself that matters to whoever follows it.
+//! [`SourceFacts`]: the properties of a server that matter for following its binlog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

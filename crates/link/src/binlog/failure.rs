@@ -1,4 +1,4 @@
-//! Why following ended.
+//! [`FollowError`]: the reason for which following a binlog ended.
 
 use std::fmt;
 

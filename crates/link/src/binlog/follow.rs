@@ -1,4 +1,4 @@
-//! A connection that reads the binlog as a replica does.
+//! [`Follower`]: a connection that reads the binlog as a replica does.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Asking for positions; the module above says why they are right.
+//! Queries of binlog positions; the head of [`crate::binlog`] explains why they are correct.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Making a connection: socket, TLS, login, first settings.
+//! Opens a connection: socket, TLS, login, first settings.
 
 use std::pin::Pin;
 use std::sync::Arc;

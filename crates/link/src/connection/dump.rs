@@ -1,4 +1,4 @@
-//! The commands of a replica: registering, and having the binlog sent.
+//! The commands of a replica: registration, and the binlog dump.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Connections to a server that is none.
+//! Tests of connections to a fake server.
 
 use tokio::net::{TcpListener, TcpStream};
 

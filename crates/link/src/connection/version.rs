@@ -1,4 +1,4 @@
-//! What kind of server answers.
+//! The version of a server: MySQL or MariaDB, and the features that follow from it.
 
 /// The version of a server, and what follows from it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The ranges that are still to be read.
+//! The queue of ranges that are still to be read.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! One moment for several scans of one statement.
+//! [`Moment`]: one snapshot for several scans of one statement.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The workers of a scan.
+//! The workers of a scan, one for each connection.
 
 use std::ops::ControlFlow;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Opening snapshots on many connections.
+//! Opens consistent snapshots on many connections.
 
 use std::sync::Arc;
 use std::time::Duration;

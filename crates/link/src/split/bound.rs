@@ -1,4 +1,4 @@
-//! Values of a key as bounds: how they are written, compared, and what lies between two of them.
+//! Bounds: values of a key as SQL text, their comparison, and points between two of them.
 
 use pelorus_types::WireType;
 use pelorus_types::temporal::{self, DateTime};

@@ -1,9 +1,9 @@
-//! Finding cells of a key by looking into the index.
+//! Index dives: finds cells of a key with estimates from `EXPLAIN`.
 //!
-//! Begin with one cell that holds everything. Each round takes the cells that are too heavy, reads
-//! their first and last key, proposes points between them, lets the server say which points
-//! ascend (text), and estimates the smaller cells by EXPLAIN. A round's questions of one kind go out
-//! together, so that a round takes few round trips.
+//! The first round has one cell that contains all rows. Each round takes the cells that are too
+//! heavy, reads their first and last key, proposes points between them, lets the server say which
+//! points ascend (text), and estimates the smaller cells by EXPLAIN. A round's statements of one
+//! kind are sent together, so that a round takes few round trips.
 
 use pelorus_error::Result;
 
