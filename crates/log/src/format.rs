@@ -1,5 +1,5 @@
-//! The bytes of the log, as `docs/internals/format-log.md` describes them: the segment header, the header of
-//! a group, the header of a record. All numbers are little-endian.
+//! The byte format of the log, as `docs/internals/format-log.md` describes it: the segment header,
+//! the header of a group, the header of a record. All numbers are little-endian.
 //!
 //! Checksums are CRC-32C. Those of groups and records begin with the uuid of the log and the number
 //! of the segment, and cover the LSN, so bytes that were written for another place never pass.

@@ -1,4 +1,4 @@
-//! Group commit in every order in which threads can go on, up to a bound of preemptions.
+//! Tests of group commit in every interleaving of the threads, up to a bound of preemptions.
 //!
 //! `cargo test --release -p pelorus-log --features loom --lib interleavings`
 

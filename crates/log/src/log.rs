@@ -1,11 +1,13 @@
-//! Appending: records go into the buffer of the next group, and whoever needs one of them durable
-//! first writes and syncs the whole group for all (group commit by leader and followers).
+//! [`Log`]: appends records to the buffer of the next group, and makes them durable by group
+//! commit.
 //!
-//! There is no thread here. A waiter that finds nobody writing becomes the leader: it takes the
-//! buffer, writes it as one group and syncs; the others go on filling the next buffer and wait.
-//! One mutex guards the state; the leader lets go of it while it writes, and `State::leading`
-//! keeps others from writing meanwhile. Two things happen under the mutex although they touch the
-//! disk, since they are rare: reserving space, and beginning a segment.
+//! A thread that needs a record to be durable writes and syncs the whole group for all others
+//! (group commit by leader and followers). There is no thread of the log. A waiter that finds no
+//! leader becomes the leader: it takes the buffer, writes it as one group and syncs; the others
+//! continue to fill the next buffer and wait. One mutex guards the state; the leader releases it
+//! while it writes, and `State::leading` keeps others from writing meanwhile. Two operations run
+//! under the mutex although they access the disk, since they are rare: reserving space, and
+//! beginning a segment.
 
 mod group;
 

@@ -1,19 +1,20 @@
-//! Opening a log: which segments count, what is replayed, where the log ends, what is refused.
+//! Recovery of a log: which segments count, which records are replayed, where the log ends, which
+//! damage is refused.
 //!
-//! 1. From the newest segment back to the one in which the checkpoint lies, all headers must
+//! 1. From the newest segment back to the one that contains the checkpoint, all headers must
 //!    decode. Each segment ends where the next one begins, and must be whole up to there.
-//! 2. In the last segment, records are replayed up to the first place at which there is no valid
-//!    one. If anything says that bytes behind that place were durable (the checkpoint, a header, a
-//!    group, also one behind that place), acknowledged data is damaged: refuse. "A valid group
-//!    behind a bad one" alone is no such proof, since the parts of what was not synced survive in
-//!    any order. Otherwise that place is the end of the log.
-//! 3. The groups before the end that nothing says were durable may have been read from memory of
-//!    the operating system that never reached the disk (a crash of the process alone, or a sync
+//! 2. In the last segment, records are replayed up to the first place without a valid record. If
+//!    anything proves that bytes after that place were durable (the checkpoint, a header, a group,
+//!    also one after that place), acknowledged data is damaged: the log is refused. "A valid group
+//!    after a bad one" alone is no such proof, since unsynced writes survive in any order.
+//!    Otherwise that place is the end of the log.
+//! 3. Groups before the end that are not proved durable may have been read from the operating
+//!    system's cache and may never have reached the disk (a crash of the process alone, or a sync
 //!    that failed). They are written once more: into a new segment, which begins where they begin.
-//!    When that segment has its name, the cut and the groups before it are durable at one stroke;
-//!    until then, nothing has changed.
-//! 4. Where there are no such groups and the disk is full, the last segment goes on: it is cut where
-//!    the log ends, and written only when the cut is durable.
+//!    When that segment gets its name, the truncation and the groups before it are durable in one
+//!    step; until then, nothing has changed.
+//! 4. If there are no such groups and the disk is full, the last segment continues: it is truncated
+//!    at the end of the log, and written only when the truncation is durable.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;

@@ -1,13 +1,12 @@
-//! Segment files: their names, and how one comes to be.
+//! Segment files: their names, and their creation.
 //!
 //! A segment is written under a temporary name, synced, and renamed; then its folder is synced. So
 //! a file under a segment's name has had a durable header from its first moment, and a header that
-//! does not decode is damage, never the trace of a crash.
+//! does not decode is damage, never the result of a crash.
 //!
-//! The file of a segment that nobody needs any more can be set aside for a later one, which is
-//! cheaper than new space: its blocks on the disk and in the memory of the operating system are
-//! there. What stands in it means nothing to the next segment, whose checksums begin with another
-//! number.
+//! The file of an obsolete segment can be set aside for a later one, which is cheaper than new
+//! space: its blocks are already allocated on the disk and cached by the operating system. Its old
+//! content is ignored by the next segment, whose checksums begin with another number.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The group that waits, and its way to the disk: leading a group, reserving space, beginning a
-//! segment, and refusing everything after a failure.
+//! The current group and its way to the disk: leading a group, reserving space, beginning a
+//! segment, and refusing all appends after a failure.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
