@@ -1,9 +1,9 @@
-//! Statements of the binlog: what they mean for mirrors, and carrying that out.
+//! DDL in the binlog: what a statement means for mirrors, and its application to their copies.
 //!
-//! A statement that changes the definition of a table is carried out on its copy by our own `ALTER
-//! TABLE`, where it stands in the stream. That is left aside where it would not give the rows that
-//! the server got (a new column with computed values, a partition that the copy does not have),
-//! where the statement cannot be read, and where it fails: the table is read anew then.
+//! A statement that changes the definition of a table is applied to its copy by our own `ALTER
+//! TABLE`, at its position in the stream. The table is resynchronised instead if that would not
+//! give the server's rows (a new column with computed values, a partition that the copy does not
+//! have), if the statement cannot be parsed, or if it fails.
 
 mod apply;
 mod compatibility;

@@ -1,4 +1,5 @@
-//! One linked server as a source of changes: its mirrors, its stream, and how far that is.
+//! A source: one linked server with its mirrors, its binlog stream, and the position of that
+//! stream.
 
 mod freshness;
 mod loads;

@@ -1,8 +1,8 @@
-//! Changes on their way into the store: whole transactions, one commit.
+//! A batch: whole transactions that are written to the store in one commit.
 //!
-//! Rows are decoded as they come, into columns. When the batch is committed, of each primary key
-//! only the last state counts: the row of the last image of after, or nothing. Images that lack
-//! columns are put together then ([`crate::apply::partial_row_images`]).
+//! Rows are decoded into columns as they arrive. At the commit, only the last state of each primary
+//! key counts: its last after-image, or a deletion. Images that lack columns are completed then
+//! ([`crate::apply::partial_row_images`]).
 
 mod cascades;
 mod check;

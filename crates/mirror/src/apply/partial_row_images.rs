@@ -1,9 +1,9 @@
-//! Rows that the binlog has in part (`binlog_row_image` MINIMAL and NOBLOB, changes of JSON
-//! documents): what they come to.
+//! Partial row images (`binlog_row_image` MINIMAL and NOBLOB, changes of JSON documents): computes
+//! the complete rows.
 //!
 //! The last image of a row has some of its columns. Each other column is that of the image before
 //! it, and so on, back to where the row begins in the batch: a new row has defaults in the columns
-//! that its image lacks; a row that was there before is read from the copy.
+//! that its image lacks; a row that existed before is read from the copy.
 
 mod awaited;
 

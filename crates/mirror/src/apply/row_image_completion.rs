@@ -1,8 +1,8 @@
-//! What columns hold that the binlog's image of a changed row leaves out.
+//! Row image completion: the values of columns that the image of a changed row leaves out.
 //!
-//! In an image that a MySQL writes of an UPDATE they hold what they held before. A MariaDB writes
-//! a REPLACE that finds a row as an update of it, and leaves out the columns that got their
-//! defaults by that: only the statement tells, which it sends in front of the rows when asked to.
+//! In an UPDATE image of MySQL such columns keep their previous values. MariaDB logs a REPLACE of
+//! an existing row as an update and leaves out the columns that got their defaults. Only the
+//! statement distinguishes the two; the server sends it before the rows on request.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the stream changes while rows of a table are being read.
+//! A snapshot window: the keys that the stream changes while rows of a table are being read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

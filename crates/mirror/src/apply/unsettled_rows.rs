@@ -1,11 +1,12 @@
-//! Which rows of a copy can be later than the stream is, while its table is read.
+//! Unsettled rows: rows of a copy that may be newer than the stream's position while its table is
+//! read.
 //!
-//! Ranges are read at moments that the stream has yet to reach. Once it has passed the last of
-//! them all rows are what the server had there, but for those that had to be asked for again
-//! meanwhile: they were read later still. These are sure again when the stream has passed the end
-//! of the round in which they were read, unless they were asked for once more.
+//! Ranges are read at moments that the stream has yet to reach. After the stream has passed the
+//! last of them, all rows are as on the server at that position, except the rows that were
+//! requested again meanwhile, which were read later. These are settled when the stream has passed
+//! the end of the round in which they were read, unless they were requested once more.
 //!
-//! All of this is in memory only: after a restart every row is in doubt until the mirror is live.
+//! All of this is in memory only: after a restart every row is unsettled until the mirror is live.
 
 use std::collections::{HashMap, HashSet};
 

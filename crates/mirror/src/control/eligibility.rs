@@ -1,4 +1,4 @@
-//! Which tables can be mirrored, and what must be known of them for that.
+//! Eligibility: which tables can be mirrored, and the facts of a table that a mirror needs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reading a table for the first time, range by range, while its changes are applied.
+//! The initial snapshot: reads a table range by range while its changes are applied.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The front: making, pausing, dropping and listing mirrors, and asking how fresh they are.
+//! [`Mirrors`]: creates, pauses, drops and lists mirrors, and reports their freshness.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

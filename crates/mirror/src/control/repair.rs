@@ -1,24 +1,24 @@
-//! Looking closely at rows of a live mirror that seem to differ from their table, and putting them
-//! right, while both go on changing.
+//! Repair: compares rows of a live mirror that seem to differ from their table, and corrects them
+//! while both sides change.
 //!
-//! A row here and one there can be compared only at one position of the binlog, and neither side
-//! stands still. What makes it possible are the windows that loads use, too: from the moment in which
-//! one is opened the stream notes the keys that it changes. So:
+//! Rows can be compared only at one position of the binlog, and neither side stops. The comparison
+//! uses the same windows as loads: from the moment at which a window is opened the stream notes the
+//! keys that it changes. The steps are:
 //!
-//! 1. a window is opened, and the server waited for until it shows all that the copy has;
-//! 2. the rows are read from the server, and then its position is asked for: what was read is not
-//!    later than that;
-//! 3. when the stream has passed that position it is held for an instant. A row that it has not
-//!    changed since the window was opened is the same on the server from then to the position that
-//!    the copy shows now. If the copy has another, or none, the copy is wrong, and what was read is
-//!    what it should have there: it is committed at once, before the stream goes on.
+//! 1. a window is opened, and repair waits until the server shows everything that the copy has;
+//! 2. the rows are read from the server, and then its position: the rows are not newer than that
+//!    position;
+//! 3. when the stream has passed that position it is paused. A row that the stream has not changed
+//!    since the window was opened has not changed on the server from then to the current position
+//!    of the copy. If the copy has a different row, or none, the copy is wrong, and the row that
+//!    was read is correct: it is committed at once, before the stream continues.
 //!
-//! Rows that were changed meanwhile are looked at again. So no row is ever put back to what it was
-//! before an event that the copy has, and events that come later find what they were made for.
+//! Rows that were changed meanwhile are compared again. So no row is ever reset to a state before
+//! an event that the copy has applied, and later events find the rows that they expect.
 //!
-//! Where foreign keys change rows without a word in the binlog (`cascade`), the stream finds the
-//! rows to be changed in the copy, and so cannot note a row that is missing there. What was read of
-//! such a table counts only when nothing has changed in the tables that it refers to.
+//! If foreign key actions change rows without a binlog event (`cascade`), the stream finds the
+//! affected rows in the copy, and so cannot note a row that is missing there. Rows that were read
+//! of such a table count only if nothing has changed in its parent tables.
 
 mod compare;
 

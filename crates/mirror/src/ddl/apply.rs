@@ -1,4 +1,4 @@
-//! Carrying out what statements do to mirrors.
+//! Applies the effects of DDL statements to mirrors.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
-//! What `ALTER TABLE` does that copies cannot follow with the server's result, and new names.
+//! Compatibility of `ALTER TABLE` with copies: actions whose result on the server a copy cannot
+//! reproduce, and renames.
 
 use pelorus_sql::Mode;
 use pelorus_sql::ddl::{AlterAction, Base, ColumnDefault, ColumnDefinition};

@@ -1,4 +1,4 @@
-//! Changes that are logged as statements: which mirrors they may concern.
+//! Changes that are logged as statements: the mirrors that they may affect.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Charsets and collations of sources: those of a table's columns, those that a statement means, and
-//! whether a server reads its charsets as we do.
+//! Charsets and collations of sources: those of a table's columns, those that a statement implies,
+//! and whether a server interprets its charsets as we do.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,6 @@
-//! What mirrors need of the tables that hold the copies.
+//! The interface between mirrors and the tables that hold the copies.
 //!
-//! The engine knows how tables are defined and how rows find their partitions; this is the part
-//! of it that a stream of changes needs.
+//! The engine implements it: it knows how tables are defined and how rows find their partitions.
 
 use std::sync::Arc;
 

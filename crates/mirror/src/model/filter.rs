@@ -1,10 +1,10 @@
-//! Copies that have a part of their table: columns that are left out, rows that are not wanted.
+//! Filters of mirrors: columns that the copy leaves out, and the condition of its rows.
 //!
-//! A copy has all columns of its table in their order, so that the binlog and statements that change
-//! the definition fit it; those that are left out are NULL in every row, and are neither asked for
-//! nor decoded. Which they are the copy's own definition says, so that it is true of every
-//! generation of it. The mirror's record has the user's words for the next time that the copy is
-//! made; they follow the names of columns.
+//! A copy has all columns of its table in their order, so that the binlog and DDL statements fit
+//! it. Columns that are left out are NULL in every row, and are neither requested nor decoded. The
+//! definition of the copy says which columns these are, so that it holds for every generation of
+//! the copy. The mirror's record has the user's words for the next time that the copy is created;
+//! they follow renames of columns.
 
 use arrow::array::{ArrayRef, new_null_array};
 use pelorus_binlog::Images;

@@ -1,4 +1,4 @@
-//! One mirror in memory: its record, its copy, and what happens to it.
+//! One mirror in memory: its record, its copy, and its state transitions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

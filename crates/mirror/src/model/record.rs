@@ -1,4 +1,4 @@
-//! What is remembered of mirrors and sources, as values of the store.
+//! Records of mirrors and sources, as values of the store.
 //!
 //! | key | value |
 //! | --- | --- |
@@ -6,10 +6,10 @@
 //! | `mirrored/LINK/0DATABASE` | a database all of whose tables are mirrored: [`DatabaseRecord`], JSON |
 //! | `source/LINK` | [`SourceRecord`], JSON |
 //! | `at/LINK` | the position up to which the stream has been applied, as text |
-//! | `xa/LINK/0XID` | the tables that an XA transaction has changed which is prepared: [`XaTables`], JSON |
-//! | `whole/LINK` | when the copies were known to be whole, in microseconds since 1970, as text |
+//! | `xa/LINK/0XID` | the tables that a prepared XA transaction has changed: [`XaTables`], JSON |
+//! | `whole/LINK` | when the copies were known to be complete, in microseconds since 1970, as text |
 //!
-//! The position is apart, because it is written with every batch of changes. (The engine keeps
+//! The position is separate, because it is written with every batch of changes. (The engine keeps
 //! `zone/LINK`, the server's time zone.)
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! How mirrors stand, for people and for the choice of where a query runs.
+//! The status of mirrors, for `SHOW` and for the choice of where a query runs.
 
 use std::time::Duration;
 

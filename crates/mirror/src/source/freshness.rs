@@ -1,4 +1,4 @@
-//! What is known of a server and its mirrors: how far it is, how old what the copies show may be.
+//! Freshness: the position of a server and the age of the data that its copies show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Loading the tables of a server that wait for it, a few at a time.
+//! Loads: reads the waiting tables of a server, a few at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Reading rows of a mirrored table from its server, as copies hold them.
+//! Reads rows of a mirrored table from its server, in the form of the copy.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Where the stream of a server is and begins, and mirrors that leave it and come back to it.
+//! Resume positions: where a server's stream is and where it restarts, and mirrors that leave the
+//! stream and rejoin it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! Reading one server's binlog: events become transactions, transactions become batches, and batches are committed.
+//! The binlog stream of one server: events become transactions, transactions become batches, and
+//! batches are committed.
 
 mod cascades;
 mod events;

@@ -1,4 +1,5 @@
-//! The task that follows a server: it begins the stream and the loads, again and again.
+//! The task that follows a server: it starts the stream and the loads, and restarts them after
+//! errors.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! Sources without servers, for tests: what they keep of their mirrors.
+//! Helpers for tests: sources without servers.
 
 use std::sync::atomic::AtomicUsize;
 

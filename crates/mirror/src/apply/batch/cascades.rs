@@ -1,4 +1,4 @@
-//! What foreign keys make of the changes of a batch ([`crate::apply::foreign_key_actions`]).
+//! Foreign key actions of the changes in a batch ([`crate::apply::foreign_key_actions`]).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the rows of an event are to a copy: whether they fit it, and what they lack.
+//! Checks the rows of an event against the copy: whether they fit it, and which columns they lack.
 
 use pelorus_binlog::{RowsEvent, RowsKind};
 use pelorus_error::{Code, Error, Result};

@@ -1,5 +1,5 @@
-//! The commit of a batch: what its changes come to, table by table. What goes wrong with one table
-//! takes that one out, and keeps nothing from the others.
+//! Commits a batch: computes and writes its changes table by table. An error in one table takes
+//! only that table out of the batch.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What changes come to when some of their images lack columns.
+//! Changes with partial row images: computes the writes of one table.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

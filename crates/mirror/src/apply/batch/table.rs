@@ -1,4 +1,4 @@
-//! The changes of one table in a batch: collected as they come, and what they come to.
+//! The changes of one table in a batch, and the writes that result from them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

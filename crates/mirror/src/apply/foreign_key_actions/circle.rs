@@ -1,13 +1,13 @@
-//! What must be there before a table with foreign keys can begin to be read, and tables that refer to
-//! each other in a circle.
+//! Preconditions of reading a table with foreign keys, and tables that refer to each other in a
+//! circle.
 //!
-//! A table begins when those that it refers to are followed, and are whole if they have such keys
-//! themselves. In a circle none could ever be the first. There each begins as soon as it is known of
-//! all others that they can: what they refer to outside of the circle is there, and all of their keys
-//! are known. It is followed from then on, but read only when all others are followed, too: what they
-//! did before was not seen, so its copy is emptied at that moment. What a change does to a table of the circle that is not whole yet cannot be traced on
-//! from there: all that are followed of those that it may lead to begin anew then
-//! ([`super::plan`]), so that nothing is guessed.
+//! A table begins when the stream follows its parent tables, and when these are complete if they
+//! have such keys themselves. In a circle no table could be the first. There each table begins as
+//! soon as all others can begin: their parents outside of the circle exist, and all of their keys
+//! are known. The stream follows it from then on, but it is read only when all others are followed,
+//! too. Their earlier actions were not seen, so its copy is emptied at that moment. A change to an
+//! incomplete table of the circle cannot be traced further; all followed tables that it may affect
+//! are then resynchronised ([`super::plan`]), so that no effect is guessed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Rows of a copy that refer to some values.
+//! Finds the child rows in a copy that refer to given values.
 
 use std::collections::HashSet;
 use std::sync::Arc;

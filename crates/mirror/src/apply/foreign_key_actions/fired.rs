@@ -1,4 +1,4 @@
-//! Which changes of a batch set foreign keys off.
+//! Finds the changes of a batch that fire foreign key actions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Which foreign keys lead from a table to copies, at one place in the stream.
+//! The plan of foreign key actions: which foreign keys lead from a table to copies, at one position
+//! of the stream.
 
 use std::sync::Arc;
 

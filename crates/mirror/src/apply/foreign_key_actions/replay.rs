@@ -1,8 +1,8 @@
-//! Running through the changes of a batch in their order, with what foreign keys make of them.
+//! Replays the changes of a batch in their order, with the foreign key actions that they cause.
 //!
-//! The rows that matter are those of the batch, and those of the copies that refer to values that go
-//! away, which are looked for together, level by level. Then change after change is made on them.
-//! What comes out is the last state of each key that has changed.
+//! The relevant rows are those of the batch, and the child rows of the copies that refer to values
+//! that disappear; the latter are looked up together, level by level. Then the changes are applied
+//! one after another. The result is the last state of each changed key.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

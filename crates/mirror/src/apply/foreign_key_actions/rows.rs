@@ -1,4 +1,4 @@
-//! Rows that foreign keys concern, as places in arrays: what each key of a table has become of.
+//! The rows of a replay, as references into arrays, and the state of each key of a table.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! PartialRowImages of rows that the copy does not have yet.
+//! Partial row images of rows that are not in the copy yet because their range is still being read.
 
 use std::collections::{HashMap, VecDeque};
 

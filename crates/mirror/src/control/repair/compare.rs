@@ -1,4 +1,4 @@
-//! Rows of both sides, key by key.
+//! Compares the rows of both sides, key by key.
 
 use std::collections::HashMap;
 use std::sync::Arc;

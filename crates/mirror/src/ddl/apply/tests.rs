@@ -1,5 +1,5 @@
-//! What statements do to mirrors whose copies cannot follow, and when they are met once more because
-//! the process has ended in the middle of them.
+//! Tests of DDL on mirrors whose copies cannot follow it, and of DDL that the stream reads again
+//! after a crash in the middle of it.
 
 use pelorus_env::Env;
 use pelorus_error::Code;

@@ -1,4 +1,4 @@
-//! Foreign keys whose doings the binlog does not have, on their way from events to batches
+//! Foreign keys whose actions the binlog lacks, from events to batches
 //! ([`crate::apply::foreign_key_actions`]).
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Events of the binlog, and the transactions that they make.
+//! Handles the events of the binlog and assembles them into transactions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,5 +1,5 @@
-//! The beginning of a stream, and its end: what is asked of the server, and what it means when it
-//! lacks what was read of it.
+//! Opens a stream and closes it: the checks of the server, and the handling of a server that lacks
+//! transactions which were read from it.
 
 use std::time::Duration;
 

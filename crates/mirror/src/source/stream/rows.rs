@@ -1,4 +1,4 @@
-//! Rows that change: which mirror they are of, and into its batch.
+//! Rows events: finds the mirror of each, and adds the rows to its batch.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! XA transactions: what they change is in the binlog when they are prepared, and counts when they are
-//! committed.
+//! XA transactions: their changes are in the binlog when they are prepared, and take effect when
+//! they are committed.
 //!
-//! The changes are held in memory. Which tables they are of is kept with the position: when the stream
-//! has begun again before the commit, these tables are read anew, and no others.
+//! The changes are held in memory. The tables that they change are stored with the position: if the
+//! stream restarts before the commit, only these tables are resynchronised.
 
 use std::collections::HashMap;
 use std::sync::Arc;
