@@ -1,4 +1,4 @@
-//! One connection's bytes: whole packets in, buffered packets out, each with its timeout.
+//! The byte channel of a connection: whole packets in, buffered packets out, each with its timeout.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What the edge is started with.
+//! The configuration of the edge.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The certificate for TLS and the RSA key pair for passwords on open lines. Both are made once,
-//! kept in the data folder, and stay the same over restarts so that clients can pin them.
+//! The certificate for TLS and the RSA key pair for passwords on unencrypted connections. Both are
+//! created once, stored in the data folder, and unchanged by restarts so that clients can pin them.
 
 use std::path::Path;
 use std::sync::Arc;

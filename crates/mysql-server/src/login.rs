@@ -1,4 +1,4 @@
-//! The handshake: greeting, TLS, the client's answer, and the session that comes of it.
+//! The handshake: greeting, TLS, the client's answer, and the creation of the session.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! How a client proves who it is: the conversation of the authentication plugins.
+//! Authentication: the exchanges of the authentication plugins.
 //!
 //! An account that does not exist takes the same steps and the same time as one whose password was
-//! wrong, so that nobody learns which accounts there are.
+//! wrong, so that a client cannot find out which accounts exist.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Rows in the charset that the client wants: text values of finished rows are written anew.
+//! Converts text values of finished rows to the client's charset.
 
 use bytes::{BufMut as _, BytesMut};
 use pelorus_error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Answers on their way to the client: OK, result sets streamed with back-pressure, cursors.
+//! Writes answers to the client: OK, result sets streamed with back-pressure, cursors.
 
 use std::pin::pin;
 

@@ -1,4 +1,4 @@
-//! Pieces of a result set on their way into packets, row by row.
+//! Encodes the batches of a result set into packets, row by row.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
 //! The accept loop: limits, and the end of all connections when the server stops.
 //!
-//! Listeners, logins and connections that wait for a command live on the runtime that calls
+//! Listeners, logins and connections that wait for a command run on the runtime that calls
 //! [`Edge::serve`]. A command that may take long runs on another (`EdgeConfig::serving`), so that a
-//! server all of whose threads compute still lets clients in and answers `KILL`.
+//! server all of whose threads compute still accepts clients and answers `KILL`.
 
 use std::net::SocketAddr;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! What the edge keeps for prepared statements: types of parameters, long data, open cursors.
+//! The edge's state of prepared statements: types of parameters, long data, open cursors.
 
 use std::collections::HashMap;
 
