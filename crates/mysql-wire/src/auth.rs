@@ -1,7 +1,7 @@
-//! Proofs of identity: `caching_sha2_password`, `mysql_native_password`, and clear text for TLS.
+//! Authentication proofs: `caching_sha2_password`, `mysql_native_password`, and clear text for TLS.
 //!
-//! Passwords never travel in the clear over an open line, and what is stored never suffices to log
-//! in. Comparisons of secrets take the same time whatever they find.
+//! Passwords are never sent in clear text over an unencrypted connection, and the stored form never
+//! suffices to log in. Comparisons of secrets take constant time.
 
 use pelorus_env::Random;
 use pelorus_error::{Code, Error, Result};

@@ -1,4 +1,4 @@
-//! Commands: what a client asks for once it is logged in.
+//! Commands: the requests of a client after login.
 
 use bytes::{BufMut as _, BytesMut};
 use pelorus_error::Result;

@@ -1,8 +1,9 @@
-//! Frames: a stream of bytes cut into payloads, and payloads cut into frames.
+//! Frames: splits a stream of bytes into payloads, and payloads into frames.
 //!
 //! A frame is three bytes of length, one sequence number and at most 16 MiB - 1 of payload. A
-//! payload that fills a frame goes on in the next one. Both directions share one count of sequence
-//! numbers, which starts again with every command; the owner carries it from reader to writer.
+//! payload that fills a frame continues in the next one. Both directions share one count of
+//! sequence numbers, which starts again with every command; the owner passes it from reader to
+//! writer.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use pelorus_error::{Code, Error, Result};

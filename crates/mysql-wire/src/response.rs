@@ -1,4 +1,4 @@
-//! What a server answers: OK, ERR, EOF, the head of a result set, and column definitions.
+//! Responses of a server: OK, ERR, EOF, the head of a result set, and column definitions.
 
 use bytes::{BufMut as _, BytesMut};
 use pelorus_error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Rows to arrays.
+//! Decodes rows into arrays.
 
 use std::sync::Arc;
 

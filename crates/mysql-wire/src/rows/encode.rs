@@ -1,4 +1,4 @@
-//! Arrays to rows.
+//! Encodes arrays as rows.
 
 use arrow::array::{
     Array, ArrayRef, AsArray as _, BinaryArray, Decimal128Array, Decimal256Array, Float32Array,
