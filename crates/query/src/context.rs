@@ -1,5 +1,5 @@
-//! What a query needs to know of its session: where names lead, what variables hold, which settings
-//! travel to linked servers.
+//! The context of a query: the catalog, session variables, and the settings that are passed to
+//! linked servers.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! EXPLAIN: says what is sent where and what happens here, a row a step.
+//! `EXPLAIN`: lists the statements that are sent to servers and the operators that run here, one
+//! step per row.
 
 use std::sync::Arc;
 

@@ -1,17 +1,18 @@
 //! Plans and executes queries, on linked servers, here, or both.
 //!
-//! Entry points: [`run`], [`describe`], [`explain`]. This crate uses DataFusion; it knows no protocol.
+//! Entry points: [`run`], [`describe`], [`explain`]. This crate uses DataFusion; it knows no
+//! protocol.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`context`] | what a query needs to know of its session |
+//! | [`context`] | the session's state that a query needs |
 //! | `binder` | syntax tree to logical plan, with MySQL's names and types |
-//! | `federation` | what linked servers execute: whole statements or fragments |
-//! | `optimizer` | rules of our own |
-//! | `operators` | physical operators of our own |
+//! | `federation` | the parts that linked servers execute: whole statements or fragments |
+//! | `optimizer` | our own optimizer rules |
+//! | `operators` | our own physical operators |
 //! | `datafusion_adapter` | functions, aggregates, plan nodes and memory as DataFusion sees them |
-//! | `run` | passthrough or plan, and the execution |
-//! | `statement_task` | a statement's task, and stopping it |
+//! | `run`, `result` | passthrough or plan, the execution, and its result |
+//! | `statement_task` | the task of a statement, and its cancellation |
 //! | `explain` | the plan as rows |
 
 mod binder;

@@ -1,4 +1,4 @@
-//! The result of a query.
+//! The result of a query: its columns and its stream of rows.
 
 use std::pin::Pin;
 

@@ -1,4 +1,4 @@
-//! Runs a statement: handed over whole, or planned and executed here.
+//! Runs a statement: passes it to one server unchanged, or plans and executes it here.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

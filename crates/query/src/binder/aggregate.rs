@@ -1,4 +1,4 @@
-//! GROUP BY and aggregates.
+//! Binds GROUP BY and aggregate functions.
 
 use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;

@@ -1,4 +1,5 @@
-//! Leaves of plans that are put together here: a table of a server, a table of Pelorus's inside.
+//! Base tables as leaves of a plan that is built here: tables of a server, and system tables of
+//! Pelorus.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The target of a CAST: from the syntax tree to what `functions` knows.
+//! The target type of a CAST: from the syntax tree to the types of `functions`.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::CastTarget;

@@ -1,16 +1,16 @@
-//! What the names in GROUP BY, HAVING and ORDER BY mean: an item of the select list, or a column of
+//! Resolves names in GROUP BY, HAVING and ORDER BY: an item of the select list, or a column of
 //! FROM.
 //!
-//! | where the name stands | what it means |
+//! | where the name is | what it means |
 //! | --- | --- |
 //! | a term of ORDER BY | the item, then the column |
-//! | a term of GROUP BY | the column, with a warning where an item has its name too; then the item |
-//! | HAVING | the key of that name, with a warning where an item has its name too; then the item; never another column |
+//! | a term of GROUP BY | the column, with a warning if an item has its name too; then the item |
+//! | HAVING | the key of that name, with a warning if an item has its name too; then the item; never another column |
 //! | within an expression of ORDER BY or GROUP BY, and within an aggregate | the column, then the item |
 //!
-//! An item is found by its alias, by the name that it has without one, and last by the name of the
-//! column that an alias hides. Names that mean an item are replaced by its expression, so that
-//! binding the clauses looks up columns of FROM only.
+//! An item is found by its alias, by its default name, and last by the name of the column that an
+//! alias hides. Names that mean an item are replaced by its expression, so that binding the clauses
+//! looks up columns of FROM only.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

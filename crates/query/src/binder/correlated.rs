@@ -1,8 +1,9 @@
-//! Subqueries that name columns of the block around them.
+//! Correlated subqueries: subqueries that name columns of the enclosing block.
 //!
-//! DataFusion makes joins of them: a semi join of EXISTS and IN, an outer join with the groups of
-//! one aggregate of a value. What it is given is only what it does that of exactly: conditions that
-//! stand above nothing but inner joins, with equality between columns where there is an aggregate.
+//! DataFusion turns them into joins: EXISTS and IN become a semi join, a scalar subquery becomes an
+//! outer join with the groups of one aggregate. Only the forms that DataFusion converts correctly
+//! are passed to it: conditions above nothing but inner joins, with equality between columns if
+//! there is an aggregate.
 
 use std::sync::Arc;
 

@@ -1,13 +1,14 @@
-//! Common table expressions that are referenced more than once.
+//! Common table expressions that are referenced more than once: inlined or materialised.
 //!
-//! A common table expression is inlined at each reference, so that conditions are pushed down to its
-//! tables. MySQL materialises it once, and every reference reads the same rows. If the expression is
-//! non-deterministic (a LIMIT without a total order), it is therefore computed once and materialised
-//! here as well ([`crate::operators::materialized_cte`]). A MariaDB computes it at each reference: over
-//! its mirrors, and where one server can execute the whole query, a second reference is refused.
+//! A common table expression is inlined at each reference, so that conditions are pushed down to
+//! its tables. MySQL materialises it once, and every reference reads the same rows. If the
+//! expression is non-deterministic (a LIMIT without a total order), it is therefore materialised
+//! here as well ([`crate::operators::materialized_cte`]). MariaDB computes it at each reference:
+//! over the mirrors of a MariaDB, and where one server can execute the whole query, a second
+//! reference is refused.
 //!
-//! Values that depend on the order in which rows come, as the last digits of sums of doubles do,
-//! make the rows others as well. Those are materialised where that is possible, and nothing is refused.
+//! Values that depend on the order of rows, as the last digits of sums of doubles do, also make the
+//! rows non-deterministic. Such expressions are materialised if possible, and nothing is refused.
 
 use std::collections::{HashMap, HashSet};
 use std::iter;

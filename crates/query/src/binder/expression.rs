@@ -1,4 +1,4 @@
-//! Expressions: from the syntax tree to DataFusion, with MySQL's types.
+//! Binds expressions: from the syntax tree to DataFusion's expressions, with MySQL's types.
 
 mod column_constants;
 mod quotient;

@@ -1,5 +1,5 @@
-//! FROM clauses that are put together here: tables of several servers, native tables, derived
-//! tables, tables that show Pelorus's inside.
+//! Binds FROM clauses that are planned here: tables of several servers, native tables, derived
+//! tables, system tables of Pelorus.
 //!
 //! A table of a server becomes a leaf that reads the columns the block needs, filtered on the
 //! server by every condition of WHERE that concerns this table alone.

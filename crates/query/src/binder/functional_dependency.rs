@@ -1,16 +1,17 @@
-//! Which columns of a block determine others, as MySQL's `ONLY_FULL_GROUP_BY` knows it.
+//! Functional dependencies among the columns of a block, as MySQL's `ONLY_FULL_GROUP_BY` derives
+//! them.
 //!
-//! | what | determines |
+//! | source | dependency |
 //! | --- | --- |
-//! | a primary key, a unique key without NULLs | all columns of its table |
-//! | `a = b` of WHERE and of inner joins | each of the two the other; a constant determines by itself |
-//! | ON of an outer join | `inner = inner` as above; all columns of the outer side that ON names, those of the inner side that ON compares with them or with constants |
-//! | a column of a derived table | what its expression determines within |
-//! | the keys of a derived table with GROUP BY | all its columns |
+//! | a primary key, a unique key without NULLs | determines all columns of its table |
+//! | `a = b` of WHERE and of inner joins | each side determines the other; a column equal to a constant is constant |
+//! | ON of an outer join | `inner = inner` as above; all columns of the outer side that ON names determine those of the inner side that ON compares with them or with constants |
+//! | a column of a derived table | as its expression determines within |
+//! | the keys of a derived table with GROUP BY | determine all its columns |
 //!
-//! An outer join fills rows with NULL. A fact about its inner side outlives that only if a NULL in
-//! what determines comes with NULL in what is determined ([`Fact::survives`]). An outer join whose
-//! NULLs WHERE rejects is an inner join.
+//! An outer join fills rows with NULL. A dependency of its inner side survives that only if a NULL
+//! in the determining columns implies NULL in the determined ones ([`Fact::survives`]). An outer
+//! join whose NULLs WHERE rejects is an inner join.
 
 use std::ops::Range;
 

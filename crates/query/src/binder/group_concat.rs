@@ -1,4 +1,4 @@
-//! `GROUP_CONCAT`: what it is given beside its values, the bytes that rows are sorted by and the
+//! `GROUP_CONCAT`: binds its additional arguments, the bytes that rows are sorted by and the
 //! separator.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! What may stand above the groups of a block, and what its columns determine.
+//! Expressions above the groups of a block: which columns they may name, and what these determine.
 //!
-//! Under `ONLY_FULL_GROUP_BY` an expression above groups names keys and what the keys determine
-//! ([`super::functional_dependency`]). Without the mode any column may be named, and any of its values in the group
-//! is right.
+//! Under `ONLY_FULL_GROUP_BY` an expression above groups names keys and the columns that the keys
+//! determine ([`super::functional_dependency`]). Without the mode any column may be named, and any
+//! of its values in the group is correct.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast_analysis::{self, Node, walk_expr};

@@ -1,15 +1,17 @@
-//! What a MariaDB computes otherwise than a MySQL. Expressions are computed here as a MySQL does;
-//! where the answer is to be a MariaDB's (that of a mirror, or of a query that is split), those
-//! that it may compute otherwise are refused with error 1235, and the server answers.
+//! MariaDB rules: expressions that MariaDB computes differently from MySQL.
 //!
-//! The differences were found by asking servers of both kinds (MySQL 9.7, MariaDB 10.11) for
-//! everything below over columns of every type:
+//! Expressions are computed here as MySQL does. If the result must be MariaDB's (that of a mirror
+//! of a MariaDB, or of a query on one that is split), an expression that MariaDB may compute
+//! differently is refused with error 1235, and the query runs on the server.
+//!
+//! The differences were found by running everything below over columns of every type on servers of
+//! both kinds (MySQL 9.7, MariaDB 10.11):
 //!
 //! | what | the difference |
 //! | --- | --- |
-//! | `/` of exact numbers within an expression | MySQL rounds to the digits that the quotient shows, MariaDB goes on with all of them |
-//! | `AVG` of exact numbers, `IF` and its like of quotients beside more digits | the same |
-//! | `=`, `<` and their like of quotients | as shown, but not in `BETWEEN`, `IN`, `CASE x WHEN` |
+//! | `/` of exact numbers within an expression | MySQL rounds to the digits that the quotient shows, MariaDB continues with all of them |
+//! | `AVG` of exact numbers, `IF` and similar functions of quotients and of values with more digits | the same |
+//! | `=`, `<` and similar operators of quotients | as shown, but not in `BETWEEN`, `IN`, `CASE x WHEN` |
 //! | `ROUND(decimal, digits)`, `TRUNCATE` with more digits than there are | MariaDB adds zeros |
 //! | products, quotients, signs, `ROUND` of floating-point numbers and texts | 0 with a sign, and the digits that are shown |
 //! | bits of floating-point numbers and texts | rounded or cut |
@@ -20,7 +22,7 @@
 //! | a text that is no literal and an interval | MySQL shows digits of a second where there are any, MariaDB six |
 //! | days below year 1 by an interval, moments beyond 2038 | NULL or as they are in MariaDB; such values are refused when they come |
 //! | dates made of numbers, of TIME and YEAR | MariaDB reads 0 as no date, and TIME without today |
-//! | fractions in `TIME_TO_SEC`, `SEC_TO_TIME`, `ADDTIME` and their like | kept or lost, and the limit of 838 hours |
+//! | fractions in `TIME_TO_SEC`, `SEC_TO_TIME`, `ADDTIME` and similar functions | kept or lost, and the limit of 838 hours |
 //! | `EXTRACT` of TIME | MariaDB counts days |
 //! | texts like `2024-01-31T10:00`, `20240131 10`, `1:2 PM` as dates and times | what may stand where; such texts are refused when they are read |
 //! | `UNIX_TIMESTAMP('0000-00-00')` | NULL or 0 |

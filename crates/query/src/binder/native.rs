@@ -1,8 +1,8 @@
-//! Native tables as leaves of a plan.
+//! Native tables as leaves of a plan, with the conditions of WHERE that their scan can use.
 //!
-//! The conditions of WHERE that a scan can use go with it: they leave out partitions, chunks and
-//! vectors, and rows before they are decoded. Those that it tests exactly are not tested again by
-//! the plan, and columns that only they name are not decoded.
+//! The conditions prune partitions, chunks and vectors, and filter rows before they are decoded.
+//! Conditions that the scan tests exactly are not tested again by the plan, and columns that only
+//! such conditions name are not decoded.
 
 pub(crate) mod dictionary_groups;
 mod dictionary_predicate;

@@ -1,10 +1,10 @@
-//! Conditions that rows have to meet one after another.
+//! AND conditions whose order matters, because a later part can fail or warn.
 //!
-//! DataFusion asks the parts of an AND in any order, and of more rows than MySQL does. That does
-//! not matter unless a part can leave an error or a warning (`u > 5 AND u - 6 > 1` of an unsigned
-//! `u`). Such a part is asked of the rows alone that meet the parts in front of it, as far as those
-//! concern the same tables: MySQL, too, asks of a table first what concerns no other. The parts in
-//! front still stand on their own as well, so that they reach joins and scans.
+//! DataFusion evaluates the parts of an AND in any order, and for more rows than MySQL does. That
+//! does not matter unless a part can leave an error or a warning (`u > 5 AND u - 6 > 1` of an
+//! unsigned `u`). Such a part is evaluated only for the rows that meet the earlier parts, as far as
+//! those concern the same tables: MySQL, too, first tests the conditions on a single table. The
+//! earlier parts also remain separate conditions, so that they reach joins and scans.
 
 use std::collections::{BTreeMap, BTreeSet};
 

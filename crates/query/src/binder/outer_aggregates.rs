@@ -1,9 +1,9 @@
-//! Aggregates of a block that stand in its subqueries.
+//! Aggregates of a block that occur in its subqueries.
 //!
 //! `HAVING a IN (SELECT c FROM u WHERE MAX(t.b) > c)` aggregates `t`: an aggregate belongs to the
 //! block whose columns it names, and one that names none to the innermost block in which an
-//! aggregate may stand. Such calls are replaced by names of columns that the groups of the block
-//! have for its subqueries.
+//! aggregate is allowed. Such calls are replaced by names of columns that the groups of the block
+//! provide for its subqueries.
 
 use std::ops::ControlFlow;
 

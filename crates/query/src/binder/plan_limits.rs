@@ -1,4 +1,4 @@
-//! How deep and how large the plan of one statement may become.
+//! Limits of the depth and the size of the plan of one statement.
 //!
 //! The parser bounds the text. A common table expression is bound at every reference, though, so
 //! that a short text can mean a plan of any depth and size; binder and planner recurse over it.

@@ -1,4 +1,4 @@
-//! Passthrough queries: set operations, ORDER BY and LIMIT around SELECT blocks, WITH.
+//! Binds query expressions: set operations, ORDER BY and LIMIT around SELECT blocks, WITH.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

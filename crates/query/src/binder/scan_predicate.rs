@@ -1,9 +1,10 @@
-//! Conditions of WHERE that a scan of a native table can test on stored values.
+//! Scan predicates: the conditions of WHERE that a scan of a native table can test on stored
+//! values.
 //!
-//! Only comparisons of a column with literals are taken, and only where comparing stored values
-//! means what MySQL means by the comparison: whole numbers, exact decimals, dates that are written
-//! as dates, byte strings. Text under a collation is not compared by its bytes; see
-//! [`super::native`] for that. Everything else is left to the plan.
+//! Only comparisons of a column with literals qualify, and only if comparing stored values means
+//! what MySQL means by the comparison: integers, exact decimals, dates that are written as dates,
+//! byte strings. Text under a collation is not compared by its bytes; see [`super::native`] for
+//! that. The plan tests all other conditions.
 
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_functions::{Arg, EvalContext, TimeZone, Value, assignment, literal};

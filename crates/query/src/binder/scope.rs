@@ -1,4 +1,4 @@
-//! The names that an expression may use, and the columns that they lead to.
+//! Name scopes: the names that an expression may use, and the columns that they resolve to.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

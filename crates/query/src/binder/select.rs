@@ -1,4 +1,4 @@
-//! One SELECT block: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY and LIMIT.
+//! Binds one SELECT block: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY and LIMIT.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

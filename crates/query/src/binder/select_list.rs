@@ -1,4 +1,4 @@
-//! The select list: `*` spelt out, and the names that its items have.
+//! The select list: expansion of `*`, and the names of the items.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast_analysis;

@@ -1,4 +1,4 @@
-//! Finds the subqueries that an expression holds directly.
+//! Finds the outermost subqueries of an expression.
 
 use pelorus_sql::ast_analysis::{Node, walk_expr};
 use sqlparser::ast::{self, SelectItem, SetExpr};

@@ -1,5 +1,5 @@
-//! The moment of `FOR SYSTEM_TIME AS OF`, where it is an expression of constants and variables
-//! (`NOW() - INTERVAL 1 MINUTE`, `@then`): it is worked out before the table is looked for.
+//! Evaluates the moment of `FOR SYSTEM_TIME AS OF` if it is an expression of constants and
+//! variables (`NOW() - INTERVAL 1 MINUTE`, `@then`), before the table is opened.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::Value;

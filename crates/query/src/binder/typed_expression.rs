@@ -1,4 +1,4 @@
-//! An expression with its MySQL type: what binding an expression gives.
+//! [`TypedExpr`]: a bound expression with its MySQL type.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
-//! The columns that `USING` and `NATURAL` make one of: each pair is equal, and its bare name means
-//! the column of the first side, which for a right join is the right one. `*` shows them before the
-//! others of the first side, and those before the others of the second.
+//! Merged columns of `USING` and `NATURAL` joins.
+//!
+//! Each pair of columns is equal, and the bare name means the column of the first side, which for a
+//! right join is the right one. `*` shows the merged columns first, then the other columns of the
+//! first side, then those of the second.
 
 use pelorus_error::{Code, Error, Result};
 use sqlparser::ast::{BinaryOperator, Expr, JoinConstraint};

@@ -1,4 +1,4 @@
-//! Window functions: what is computed over the rows of a block once they are grouped and tested.
+//! Binds window functions, which are computed over the rows of a block after grouping and HAVING.
 
 use std::sync::Arc;
 

@@ -1,13 +1,14 @@
-//! What a query may hold in memory, and where it spills to.
+//! Memory limits and spilling of a query.
 //!
-//! The bytes of a query's operators are a part of the server's memory ([`pelorus_env::Account`]), with
-//! a limit of their own. Those who can spill have equal shares and get a first piece of any size that
-//! the server has: it is in memory already, and to refuse it would end a query that can go on by
-//! writing. The merges of sorts have shares of their own, so that none takes what another needs to
-//! come to its end. Everything else takes what is left, which is half at least.
+//! The bytes of a query's operators are a part of the server's memory ([`pelorus_env::Account`]),
+//! with a limit of their own. Operators that can spill have equal shares. Their first allocation
+//! may be of any size that the server has: the data is in memory already, and refusing it would
+//! fail a query that can go on by spilling. The merges of sorts have separate shares, so that no
+//! merge takes memory that another needs to finish. All other operators share the rest, which is at
+//! least half.
 //!
-//! Files that queries spill to have a limit together, and leave the file system some space: commits
-//! of native tables need it.
+//! The spill files have a common limit and leave free space on the file system, which commits of
+//! native tables need.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

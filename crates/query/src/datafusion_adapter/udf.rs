@@ -1,7 +1,7 @@
-//! Wraps MySQL's functions and aggregates so that DataFusion can plan and run them.
+//! Wraps MySQL's functions and aggregates as DataFusion UDFs.
 //!
-//! DataFusion sees each resolved call as a function of its own whose types are fixed already: it
-//! never coerces an argument and never picks an overload.
+//! DataFusion sees each resolved call as a function of its own whose types are fixed: it never
+//! coerces an argument and never picks an overload.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};

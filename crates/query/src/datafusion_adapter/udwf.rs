@@ -1,8 +1,8 @@
-//! Functions over windows, as DataFusion runs them: one partition at a time, sorted.
+//! Window functions as DataFusion runs them: one sorted partition at a time.
 //!
 //! Ranks are DataFusion's own. Aggregates over frames are MySQL's aggregates: while only the end of
-//! a frame moves, rows are added to what was there; a frame whose beginning moves is computed anew,
-//! from the partial states of a tree where it is long.
+//! a frame moves, rows are added to the state; a frame whose beginning moves is computed again,
+//! from the partial states of a segment tree if it is long.
 
 mod tree;
 

@@ -1,4 +1,4 @@
-//! What a query block must be like to be split, and the fragment text that its ranges run.
+//! Which query blocks can be split, and the SQL text of the fragment that their ranges run.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! The collations of what a fragment computes.
+//! The collations of a fragment's columns.
 //!
-//! What a server says of a text column in a result is the charset of our connection, not the
-//! collation under which the text compares. That of a plain column stands in the table's
-//! description; that of any other expression is asked with `COLLATION()`.
+//! The metadata of a result column names the charset of our connection, not the collation under
+//! which the text compares. The collation of a plain column is read from the table's description;
+//! that of any other expression is requested with `COLLATION()`.
 
 use arrow::array::{Array, AsArray};
 use futures::StreamExt;

@@ -1,5 +1,5 @@
-//! What the outputs of a query determine that a server answers: its tables' keys and its conditions
-//! are looked at here, its rows are not.
+//! Functional dependencies among the outputs of a query that runs on a server, derived from its
+//! tables' keys and its conditions.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! A grouped block, split: every range groups its own rows, the groups of all ranges are merged
+//! A grouped block, split: every range aggregates its own rows, and the partial states are merged
 //! here.
 //!
 //! A fragment selects the group keys, the arguments of `COUNT(DISTINCT ..)` as further keys, and a
-//! partial aggregate for each aggregate of the block. BlockContext it, `WEIGHT_STRING` turns text keys
-//! into bytes that compare as the text does under its collation on the server, so merging and
-//! ordering need no collation here.
+//! partial aggregate for each aggregate of the block. For text keys it also selects
+//! `WEIGHT_STRING`, bytes that compare as the text does under its collation on the server, so that
+//! merging and ordering need no collation here.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The text of a statement that a server gets as it was written.
+//! The text of a statement that runs unchanged on a server.
 
 use pelorus_error::{Error, Result};
 use pelorus_link::{Link, SessionSettings};

@@ -1,4 +1,5 @@
-//! A query that one server could answer: split where that pays, else a leaf of the plan as it is.
+//! A query that one server could answer: split if the estimate favours it, else sent whole as a
+//! leaf of the plan.
 
 use std::collections::HashSet;
 

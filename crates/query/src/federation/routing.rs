@@ -1,4 +1,4 @@
-//! Passthrough or split: the server's own estimate says what a statement costs it.
+//! Routing: passthrough or split, decided by the server's own estimate of a statement's cost.
 
 use pelorus_link::Estimate;
 

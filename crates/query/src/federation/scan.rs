@@ -1,4 +1,4 @@
-//! A fragment over ranges as a leaf of a DataFusion plan.
+//! The scan of a fragment over its ranges, as a leaf of a DataFusion plan.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
-//! Writes a tree as text for a linked server: tables qualified by the server's names, and what
-//! belongs to our session replaced by its value.
+//! Writes a syntax tree as SQL text for a linked server: tables are qualified by the server's
+//! names, and session-dependent values of this side are replaced by literals.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -1,9 +1,10 @@
-//! Joins that try very many pairs of rows: they can be stopped, and leave the threads to others.
+//! Cancellable joins: a join over very many pairs of rows runs in a task that can be stopped and
+//! that yields the thread.
 //!
-//! A join with a condition that few pairs meet tries billions of them before it has a batch to give,
-//! and does not give way meanwhile: on the threads of sessions it would stop the whole server, and
-//! nobody could kill it. So such a join runs in a task of its own, and its condition looks, batch by
-//! batch, whether somebody still waits for the rows. Joins that give batches all the time give way
+//! A join with a selective condition tries billions of pairs before it returns a batch, and does
+//! not yield meanwhile: on the threads of sessions it would block the whole server, and `KILL`
+//! could not stop it. Such a join therefore runs in a task of its own, and its condition checks
+//! batch by batch whether the consumer still waits. Joins that return batches frequently yield
 //! after some of them.
 
 use std::fmt;

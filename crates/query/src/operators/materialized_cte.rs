@@ -1,19 +1,19 @@
-//! Rows that are computed once and read by each who names them: those of common table expressions
-//! that could be others the second time.
+//! Materialised common table expressions: the plan is executed once, and every reference reads the
+//! same rows.
 //!
-//! Every reference has a plan for the same rows, under a node with the same number. Who reads first
-//! has its plan carried out to the end, in a task, so that it goes on whether this reader waits for
-//! another one, or for none any more; all others get what was found. Nothing that stands above a
-//! node, no condition and no LIMIT, may go below it: what one reader leaves out another may want. So
-//! the optimizer does not see what is below, which is optimised by itself. Nodes whose number stands
-//! once are left out before: most common table expressions have one reference.
+//! Every reference has a plan for the same rows, under a node with the same number. The first
+//! consumer executes the plan to its end, in a task that runs on even if this consumer waits for
+//! another or is gone; later consumers read the buffered batches. No condition and no LIMIT above a
+//! node may be pushed below it, since another reference may need the rows. The optimizer therefore
+//! does not see the plan below a node, which is optimised separately. Nodes whose number occurs
+//! once are removed before: most common table expressions have one reference.
 //!
-//! Subqueries of a materialised CTE that are values are materialised as well. DataFusion looks for them from the
-//! top of each block, through what the block reads, and carries them out in front of the block: for
-//! each block that reads the plan anew, though all of them want the same rows of a server.
+//! Scalar subqueries of a materialised CTE are materialised as well. DataFusion collects them from
+//! the top of each block, through the block's inputs, and executes them before the block: once for
+//! each block that reads the plan, although all of them need the same rows of a server.
 //!
-//! What was found belongs to one physical plan, and such a plan is executed once: a statement that
-//! is executed again has new rows, and those that run at the same time have nothing in common.
+//! The buffered rows belong to one physical plan, and such a plan is executed once: a statement
+//! that is executed again computes new rows, and concurrent executions share nothing.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

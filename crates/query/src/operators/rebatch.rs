@@ -1,12 +1,11 @@
-//! Batches of a few MiB at most for operators that hold them.
+//! Cuts wide batches into pieces of a few MiB for operators that buffer them.
 //!
-//! A scan gives thousands of rows at a time, whatever their width, and some are slices of arrays that
-//! are much larger. A sort that holds such a batch holds all of it, counts all of it, and cannot
-//! spill a part of it. So wide batches are cut into pieces in front of those operators, each with
-//! memory of its own.
+//! A scan returns thousands of rows at a time, whatever their width, and some are slices of arrays
+//! that are much larger. A sort that buffers such a batch holds all of it, counts all of it, and
+//! cannot spill a part of it. Wide batches are therefore copied into pieces before those operators.
 //!
-//! And where a query has run out of memory once, LIMITs of many rows are no longer kept in memory
-//! but sorted like everything else, which can spill.
+//! If a query has run out of memory once, LIMITs of many rows are no longer buffered in memory but
+//! sorted, which can spill.
 
 use std::sync::Arc;
 use std::{fmt, iter};

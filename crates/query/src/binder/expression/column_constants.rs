@@ -1,5 +1,5 @@
-//! Constants that a MySQL takes for values of a column's type in conditions on rows, and nowhere else:
-//! it folds comparisons of columns with constants there.
+//! Constants that MySQL converts to the type of a column when it compares a column with a constant
+//! in conditions on rows.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::{Arg, Origin, Value, whole_number};

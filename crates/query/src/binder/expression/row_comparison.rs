@@ -1,4 +1,4 @@
-//! Rows of values that are compared: `(a, b) = (c, d)` and its kin.
+//! Row comparisons: `(a, b) = (c, d)`, `<`, `<=>` and similar.
 
 use pelorus_error::{Code, Error, Result};
 use sqlparser::ast::{self, BinaryOperator};

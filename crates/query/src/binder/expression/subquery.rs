@@ -1,4 +1,4 @@
-//! Subqueries as values and conditions.
+//! Binds subqueries as values and conditions.
 
 use std::sync::Arc;
 

@@ -1,11 +1,13 @@
-//! Groups of texts by number: where a block groups by text columns of a native table that have few
-//! different values, the scan gives each row the number of its group instead of the texts, and the
-//! sort key of a text is made once for each value of a chunk's dictionary.
+//! Grouping by dictionary codes: the scan numbers the groups of low-cardinality text columns.
 //!
-//! A number stands for one key of every column under its collation, NULL being a key as well. The
-//! text of a group is that of its first row in the order of the scan, as in MySQL, whichever stream
-//! comes first; where the plan leaves rows out that the scan has given, it takes the text from
-//! those that are left.
+//! If a block groups by text columns of a native table that have few distinct values, the scan
+//! gives each row the number of its group instead of the texts. The sort key of a text is computed
+//! once for each value of a chunk's dictionary.
+//!
+//! A number identifies one key of every column under its collation; NULL is a key as well. The text
+//! of a group is that of its first row in the order of the scan, as in MySQL, whichever stream
+//! comes first. If the plan removes rows after the scan, the text is that of the first remaining
+//! row.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,12 +1,13 @@
-//! Conditions of WHERE on one text column, which a scan tests once for each value of a dictionary.
+//! Dictionary predicates: conditions of WHERE on one text column, which a scan tests once for each
+//! value of a dictionary.
 //!
-//! Taken are comparisons with texts, and what AND, OR and NOT make of them: they give neither
-//! errors nor warnings, so it does not matter for which rows they are asked. `IS NULL` and `<=>`
-//! are not taken, because a scan never asks for NULL, which fulfils nothing here.
+//! Comparisons with texts qualify, and AND, OR and NOT of them: they give neither errors nor
+//! warnings, so the rows for which they are evaluated do not matter. `IS NULL` and `<=>` do not
+//! qualify, because a scan never tests NULL, which fails every condition here.
 //!
-//! A literal has less to say on the collation than a column, so that all of them compare under the
-//! column's, as keys and partitions do. What a condition says as comparisons of the column alone
-//! goes with it: partitions, and chunks and vectors of sorted rows, are left out by that.
+//! A literal has a weaker coercibility than a column, so all comparisons use the column's
+//! collation, as keys and partitions do. Comparisons of the column alone are also passed to the
+//! scan, which prunes partitions, and chunks and vectors of sorted rows.
 
 use std::sync::Arc;
 

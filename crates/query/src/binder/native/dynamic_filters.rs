@@ -1,8 +1,8 @@
-//! Conditions that become known while a query runs: which keys the other side of a join holds, and
-//! how far a LIMIT behind an ORDER BY still reaches.
+//! Dynamic filters: conditions that become known while a query runs, from the keys of the other
+//! side of a join and from the current bound of a LIMIT after an ORDER BY.
 //!
-//! They only spare work: the operators that made them test every row themselves. So what is not
-//! understood here lets everything pass.
+//! They only save work: the operators that made them test every row themselves. A filter that is
+//! not understood here therefore lets all rows pass.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! How many rows a scan of a native table gives, and how many distinct values its columns have,
-//! from what `ANALYZE TABLE` found.
+//! Cardinality estimates of a scan of a native table: its rows, and the distinct values of its
+//! columns, from the statistics of `ANALYZE TABLE`.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The operator that reads a native table: a leaf of a physical plan that knows about
-//! how many rows it has and what their values are like, which decides how tables are joined.
+//! The scan operator of a native table: a leaf of a physical plan with estimates of its rows and
+//! values, from which the join order is chosen.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! `MIN` and `MAX` of a whole scan. The descriptions of chunks tell between which ends their values
-//! lie. Where all rows of a chunk count, its end is a value that is there, and only what may hold
-//! something beyond it is read. Elsewhere a top-1 reads the chunk with the most promising end
-//! first, and then only those that may hold something beyond what it found.
+//! `MIN` and `MAX` of a whole table, answered from zone maps.
+//!
+//! A zone map gives the smallest and the largest value of a chunk. If all rows of a chunk count,
+//! both are stored values, and only chunks that may hold a more extreme value are read. Otherwise
+//! a top-1 reads the chunk with the most promising bound first, and then only the chunks that may
+//! hold a more extreme value.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Copies that have a part of their table: whether a query is content with its columns.
+//! Filtered mirrors with a part of their table's columns: whether a query can run on the copy.
 //!
-//! Some are left out: a query that names one fails. Some can only be shown: a query that does more
-//! with one fails. Who asked then asks the table itself.
+//! A query that names a column which the copy leaves out fails. A query that computes with an
+//! opaque column fails. The caller then runs the query on the source table.
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::ast_analysis;

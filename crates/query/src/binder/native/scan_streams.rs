@@ -1,4 +1,4 @@
-//! Reading a native table in several streams.
+//! Parallel scan of a native table in several streams.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! The scan of a native table as DataFusion sees it: a table that reads only the columns that are
-//! left when the plan is optimised.
+//! The table provider of a native table: DataFusion's view of its scan, which reads only the
+//! columns that remain after optimisation.
 
 use std::cell::Cell;
 use std::collections::VecDeque;

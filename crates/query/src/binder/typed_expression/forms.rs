@@ -1,6 +1,6 @@
-//! The number and the text of a value that IF, CASE and their like chose, where these are not those of
-//! its type, and how the block around a derived table knows them: the derived table has columns for
-//! them, since a MySQL merges it into that block.
+//! The numeric and text forms of the value that IF, CASE and similar functions choose, if they
+//! differ from those of its type. A derived table has columns for these forms, since MySQL merges
+//! it into the enclosing block.
 
 use std::sync::Arc;
 

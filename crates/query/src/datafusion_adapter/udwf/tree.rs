@@ -1,8 +1,8 @@
-//! An aggregate of any range of rows at the price of a few partial states.
+//! A segment tree of partial states: aggregates any range of rows with few merges.
 //!
-//! A segment tree (Leis et al., "Efficient Processing of Window Functions in Analytical SQL
-//! Queries", VLDB 2015): a node of the lowest level holds the state of 32 rows that follow each
-//! other, a node above that of 32 nodes. A range is at most 62 rows, and as many nodes of each level.
+//! Source: Leis et al., "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB
+//! 2015. A node of the lowest level holds the state of 32 consecutive rows, a node above that of 32
+//! nodes. A range is at most 62 rows, and as many nodes of each level.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The operator: a partial aggregation by a [`Table`].
+//! The operator of perfect-hash aggregation: a partial aggregation by a [`Table`].
 
 use std::collections::VecDeque;
 use std::fmt;

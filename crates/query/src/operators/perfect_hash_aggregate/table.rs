@@ -1,4 +1,4 @@
-//! Places of groups by the values of their keys.
+//! The table of perfect-hash aggregation: maps the values of group keys to groups.
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
 use arrow::compute::{cast, max, min, take};
