@@ -1,7 +1,8 @@
-//! The configuration file, and what follows from file, environment and options together.
+//! The configuration file, and the settings that result from file, environment and options
+//! together.
 //!
-//! Settings come in two stages: everything is read and checked first, then resolved once into a
-//! [`Config`]. An unknown key is an error.
+//! Settings are processed in two stages: everything is read and checked first, then resolved once
+//! into a [`Config`]. An unknown key is an error.
 
 use std::fmt::Write as _;
 use std::io::Read as _;

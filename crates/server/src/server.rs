@@ -1,4 +1,4 @@
-//! The server from its start to its end.
+//! Runs the server from its start to its shutdown.
 
 use std::future::Future;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Every setting of the configuration file, in one table: the file is read by it, and
+//! The table of settings of the configuration file: the file is read by it, and
 //! `docs/reference/configuration.md` shows it.
 
 use pelorus_engine::config::server_options;
