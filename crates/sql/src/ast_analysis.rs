@@ -1,4 +1,4 @@
-//! Questions about a parsed tree, and small changes to it.
+//! Analysis of syntax trees: conjuncts, variables, tables, and small rewrites.
 
 use std::collections::HashSet;
 use std::hash::Hash;

@@ -1,10 +1,10 @@
-//! Statements that hold bytes which are no text.
+//! Binary literals: converts statements whose strings contain bytes that are not valid text.
 //!
-//! Dumps write binary columns as `_binary '...'` with the bytes as they are, whatever the charset of
-//! the connection is, and many drivers leave even the introducer out. Everything else here reads
-//! text, so that such strings become digits first: `_binary x'00ff'` is the same value. A string
-//! that is no text of the connection's charset becomes `_utf8mb4 x'00ff'`, of which the bytes count
-//! where bytes are asked for. Comments can hold any bytes.
+//! Dumps write binary columns as `_binary '...'` with the raw bytes, whatever the charset of the
+//! connection is, and many drivers omit even the introducer. The parser reads text, so such strings
+//! are first converted to hexadecimal literals: `_binary x'00ff'` is the same value. A string that
+//! is not valid in the connection's charset becomes `_utf8mb4 x'00ff'`, whose bytes count where
+//! bytes are required. Comments can contain any bytes.
 
 use crate::Mode;
 use crate::lexer::{CHARSETS, is_name_byte};

@@ -1,8 +1,8 @@
-//! What result columns are called when the query does not say.
+//! Default names of result columns.
 //!
-//! MySQL names a column after the text of its expression, from the first token to the last, with
-//! comments inside kept. Strings are named after their value, columns after their last part, `NULL`
-//! is always upper case, and parentheses and plus signs around one of these vanish.
+//! MySQL names a column after the text of its expression, from the first token to the last,
+//! including comments inside. Strings are named after their value, columns after their last part,
+//! `NULL` is always upper case, and parentheses and plus signs around one of these are removed.
 
 use sqlparser::ast::{Expr, UnaryOperator, Value};
 

@@ -1,6 +1,7 @@
-//! Statements that change rows of native tables, and the files of `LOAD DATA`.
+//! DML on native tables: the syntax of `INSERT`, `REPLACE`, `UPDATE`, `DELETE` and `LOAD DATA`, and
+//! the format of the files of `LOAD DATA`.
 //!
-//! [`parse`] reads one statement completely, except for the rows of `VALUES`: these may be
+//! [`parse`] parses one complete statement, except for the rows of `VALUES`: these may be
 //! thousands, and are read one by one with [`Rows`], as values and not as trees.
 //!
 //! | module | what it owns |

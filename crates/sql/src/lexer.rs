@@ -1,8 +1,8 @@
-//! Statement text into tokens with byte positions, by MySQL's rules.
+//! The lexer: statement text into tokens with byte positions, by MySQL's rules.
 //!
-//! The lexer never fails: what MySQL could not read becomes a token of kind
-//! [`TokenKind::Invalid`], and the position tells where. Comments vanish, except optimizer hints;
-//! the inside of an executable comment (`/*! ... */`) is read like any other text.
+//! The lexer never fails: text that MySQL could not read becomes a token of kind
+//! [`TokenKind::Invalid`], and the position locates the error. Comments are dropped, except
+//! optimizer hints; the inside of an executable comment (`/*! ... */`) is read like any other text.
 
 use std::ops::Range;
 

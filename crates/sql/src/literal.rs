@@ -1,4 +1,4 @@
-//! Values into literals, and literals into values.
+//! Conversion of values to literals, and of literals to values.
 
 use std::fmt::Write as _;
 

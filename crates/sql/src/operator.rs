@@ -1,5 +1,5 @@
-//! The binary operators: how MySQL writes each, what the syntax tree calls it, and the name of the
-//! function that it stands for. This is the one table of them.
+//! The table of binary operators: MySQL's spelling of each, its variant in the syntax tree, and the
+//! name of the function that it stands for.
 
 use sqlparser::ast::BinaryOperator;
 

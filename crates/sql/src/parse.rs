@@ -1,24 +1,26 @@
-//! Queries into trees, by recursive descent over MySQL's grammar.
+//! The parser of queries: recursive descent over MySQL's grammar, which returns a syntax tree.
 //!
 //! Invariants:
-//! - A tree that is returned means what MySQL reads in the text. Where the grammars of MySQL and
-//!   MariaDB differ (`a LIKE b LIKE c`, `1 IS TRUE IS TRUE`) neither reading is chosen.
-//! - Printing the tree and reading the text again gives the same tree.
-//! - No text makes it recurse deeper than [`MAX_DEPTH`], and no tree is higher, so that whoever
+//!
+//! - A tree that is returned means what MySQL reads in the text. If the grammars of MySQL and
+//!   MariaDB differ (`a LIKE b LIKE c`, `1 IS TRUE IS TRUE`), neither reading is chosen.
+//! - Printing the tree and parsing the text again gives the same tree.
+//! - The recursion is never deeper than [`MAX_DEPTH`], and no tree is higher, so that code which
 //!   walks a tree may recurse. Long chains of `AND` and `OR` become balanced trees.
 //!
-//! Readers that recurse are kept out of line: together in one frame they would take much stack at
+//! Functions that recurse are not inlined: together in one frame they would take much stack at
 //! every level.
 //!
-//! | module | reads |
+//! | module | parses |
 //! | --- | --- |
 //! | `cursor` | tokens, one after the other |
 //! | `query` | `WITH`, set operations, `SELECT` and its clauses |
-//! | `table` | what stands behind `FROM` |
+//! | `table` | the tables and joins of `FROM` |
 //! | `expr` | operators |
 //! | `primary` | operands |
 //! | `function` | calls with a syntax of their own |
 //! | `types` | the types of `CAST` |
+//! | `words` | reserved words |
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! What kind of statement a text is, read from its tokens.
+//! Classifies statements: the kind of a statement, read from its tokens.
 //!
-//! Administrative statements are read completely, since Pelorus carries them out itself. Of
-//! queries, writes and schema changes only those things are read that decide where they go; the
-//! text itself travels on.
+//! Administrative statements are parsed completely, since Pelorus executes them itself. Of queries,
+//! writes and schema changes only the parts that decide where they run are read; the text itself is
+//! passed on.
 
 use pelorus_error::Result;
 

@@ -1,8 +1,8 @@
-//! Texts that need not be read to their end: who waits for a long one may have been killed.
+//! Cancellation of the lexer and the parser: a long text need not be read to its end after `KILL`.
 //!
-//! The lexer and the parser ask every thousand tokens, and within tokens and comments every mebibyte,
-//! which is far below 10 ms. What asks belongs to the thread that reads, so that no reader passes it
-//! on.
+//! The lexer and the parser check every thousand tokens, and within tokens and comments every
+//! mebibyte, which takes far less than 10 ms. The check is stored per thread, so that no function
+//! needs it as a parameter.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The real tables of a query: those that no `WITH` hides.
+//! The base tables of a query: table names that no `WITH` hides.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Columns with their attributes.
+//! Parses column definitions with their attributes.
 
 use sqlparser::ast::{Expr, UnaryOperator};
 

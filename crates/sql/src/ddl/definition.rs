@@ -1,4 +1,4 @@
-//! What a definition of a table says, as plain data.
+//! [`TableDefinition`]: the content of a table definition as plain data.
 
 use sqlparser::ast::Expr;
 

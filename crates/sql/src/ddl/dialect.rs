@@ -1,5 +1,5 @@
-//! The expressions of definitions under another `sql_mode` than the one that they were written in:
-//! the same trees, printed so that the other mode reads the same in them.
+//! Translates the expressions of a definition to another `sql_mode`: the same trees, printed so
+//! that they have the same meaning in the other mode.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Keys, foreign keys and checks.
+//! Parses keys, foreign keys and CHECK constraints.
 
 use super::definition::{
     CheckDefinition, ForeignKey, KeyDefinition, KeyKind, KeyPart, KeyTarget, Reference,

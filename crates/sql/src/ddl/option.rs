@@ -1,4 +1,4 @@
-//! Options of tables, partitions and databases: `NAME [=] value`.
+//! Parses options of tables, partitions and databases: `NAME [=] value`.
 
 use super::definition::TableOption;
 use crate::lexer::TokenKind;

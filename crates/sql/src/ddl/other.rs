@@ -1,5 +1,5 @@
-//! Which statement it is, and those without a file of their own: databases, indexes, `DROP`,
-//! `RENAME`, `TRUNCATE`.
+//! Dispatches DDL statements by their first words, and parses those without a file of their own:
+//! databases, indexes, `DROP`, `RENAME`, `TRUNCATE`.
 
 use super::definition::{KeyDefinition, KeyKind, TableOption};
 use super::statement::{

@@ -1,4 +1,4 @@
-//! `PARTITION BY`, with MySQL's methods and Pelorus's own, and `SEGMENT BY`.
+//! Parses `PARTITION BY`, with MySQL's methods and Pelorus's own, and `SEGMENT BY`.
 
 use super::definition::{Expression, TableOption};
 use crate::lexer::TokenKind;

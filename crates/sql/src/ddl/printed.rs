@@ -1,8 +1,8 @@
-//! Expressions of definitions as MySQL prints them: columns in backquotes, parentheses around every
-//! operator, names in lower case, introducers in front of texts, and some functions by other names.
+//! Prints expressions of definitions as MySQL does: columns in backquotes, parentheses around every
+//! operator, names in lower case, introducers before texts, and some functions by other names.
 //!
-//! What is printed means the same when it is read again. Of what is not known here there is no such
-//! text; it is shown as it was written.
+//! The printed text means the same when it is parsed again. An expression that is not known here is
+//! shown as it was written.
 
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,

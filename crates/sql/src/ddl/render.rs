@@ -1,7 +1,7 @@
-//! A definition as text, in the form of MySQL 8's `SHOW CREATE TABLE`.
+//! Renders a definition as text, in the form of MySQL 8's `SHOW CREATE TABLE`.
 //!
-//! What is written to be [kept](Shown::kept) reads back as the same definition in the form that
-//! [`TableDefinition::normalise`] gives, when it is read in the mode that it was written in.
+//! Text that is rendered to be [stored](Shown::kept) parses to the same definition in the form that
+//! [`TableDefinition::normalise`] gives, if it is parsed in the mode in which it was rendered.
 
 use std::fmt::Write as _;
 

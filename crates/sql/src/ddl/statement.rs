@@ -1,4 +1,4 @@
-//! What statements about databases and tables say, as plain data.
+//! The content of DDL statements on databases and tables, as plain data.
 
 use sqlparser::ast::{OrderByExpr, Query};
 

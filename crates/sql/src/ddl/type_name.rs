@@ -1,4 +1,4 @@
-//! The types of columns, with all their synonyms.
+//! Parses the types of columns, with all their synonyms.
 
 use pelorus_error::{Code, Error};
 

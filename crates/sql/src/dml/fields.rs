@@ -1,22 +1,23 @@
-//! The bytes of a `LOAD DATA` file into rows of fields.
+//! Splits the bytes of a `LOAD DATA` file into rows of fields.
 //!
-//! The rules are those of MySQL's reader, with its corners:
+//! The rules are those of MySQL's reader, with its corner cases:
 //!
-//! - the escape character comes first, then the end of the line, then that of the field;
-//! - a field is enclosed when its first byte is the enclosing character, and ends where that
-//!   character stands before the end of a field, of a line or of the file; anywhere else it is an
-//!   ordinary character, and doubled it stands for one;
-//! - `\N` alone is NULL, and so is the bare word `NULL` when fields can be enclosed;
-//! - an enclosed field that does not end takes the rest of the file, its opening character too;
+//! - the escape character is tested first, then the line terminator, then the field terminator;
+//! - a field is enclosed if its first byte is the enclosing character, and ends where that
+//!   character is followed by the end of a field, of a line or of the file; anywhere else it is an
+//!   ordinary character, and doubled it represents one;
+//! - `\N` alone is NULL, and so is the bare word `NULL` if fields can be enclosed;
+//! - an enclosed field that does not end takes the rest of the file, including its opening
+//!   character;
 //! - a field terminator at the end of the file begins no further field.
 //!
-//! One corner is left out on purpose: where the escape character is the enclosing one too, MySQL
+//! One corner case differs on purpose: if the escape character is also the enclosing one, MySQL
 //! takes the closing character at the very end of a file for the beginning of an escape.
 //!
-//! Bytes come in pieces of any size. A row is given out when its end was seen; after a vain
-//! attempt the next one waits until there is twice as much to look at, so that a row of any length
-//! costs time in proportion to its length. A row that has no end in [`ROW_BYTES_MAX`] is too long
-//! for any table; a file with other line ends than those that it is said to have looks so.
+//! Bytes arrive in pieces of any size. A row is returned when its end has been seen; after an
+//! attempt without a complete row the next one waits until there is twice as much data, so that the
+//! time is proportional to the length of a row. A row without an end in [`ROW_BYTES_MAX`] is too
+//! long for any table; a file with other line terminators than the statement says looks like that.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! `INSERT` and `REPLACE`.
+//! Parses `INSERT` and `REPLACE`.
 //!
-//! A statement may hold megabytes of rows, so that it is not cut into tokens as a whole: the words
-//! before `VALUES` are, then [`Rows`] passes over the rows to find their end, then what follows.
+//! A statement may contain megabytes of rows, so it is not tokenised as a whole: the words before
+//! `VALUES` are, then [`Rows`] scans the rows to find their end, then the clauses after them.
 
 use pelorus_error::Result as PublicResult;
 

@@ -1,4 +1,4 @@
-//! `LOAD DATA`.
+//! Parses `LOAD DATA`.
 
 use super::fields::FileFormat;
 use super::statement::{Duplicates, LoadData, LoadTarget};

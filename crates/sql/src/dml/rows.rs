@@ -1,11 +1,11 @@
-//! The rows of `VALUES (...), (...)`, one after the other, as values and not as trees.
+//! Reads the rows of `VALUES (...), (...)`, one after the other, as values and not as trees.
 //!
-//! Two passes. The first ([`Rows::new`]) only looks for quotes and parentheses, to find where the
-//! rows end and how many there are. The second ([`Rows::next_row`]) reads values: numbers, strings
-//! and a few words by a scanner that borrows from the text. At the first thing that the scanner
-//! does not know, the value is read again from its beginning by the parser of expressions. So the
-//! scanner may give up anywhere; what it must not do is to accept what the parser reads otherwise.
-//! It therefore accepts a value only when a `,` or `)` follows, with nothing but blanks between.
+//! There are two passes. The first ([`Rows::new`]) only looks for quotes and parentheses, to find
+//! where the rows end and how many there are. The second ([`Rows::next_row`]) reads values:
+//! numbers, strings and a few words by a scanner that borrows from the text. At the first character
+//! that the scanner does not know, the expression parser reads the value from its beginning. The
+//! scanner may therefore give up anywhere, but it must never accept a value that the parser reads
+//! differently. It accepts a value only if a `,` or `)` follows, with nothing but blanks between.
 
 use std::borrow::Cow;
 

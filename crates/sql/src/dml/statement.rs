@@ -1,4 +1,4 @@
-//! What statements that change rows say, as plain data.
+//! The content of DML statements, as plain data.
 
 use sqlparser::ast::{Expr, OrderByExpr, SelectItem, TableWithJoins, With};
 

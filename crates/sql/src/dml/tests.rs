@@ -1,4 +1,4 @@
-//! Statements that change rows.
+//! Tests of the syntax of DML statements.
 
 use proptest::prelude::*;
 use sqlparser::ast::Expr;

@@ -1,4 +1,4 @@
-//! `UPDATE` and `DELETE`, and what statements that change rows share.
+//! Parses `UPDATE` and `DELETE`, and the clauses that DML statements share.
 
 use sqlparser::ast::{Expr, OrderByExpr, TableWithJoins, With};
 

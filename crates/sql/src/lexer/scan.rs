@@ -1,4 +1,4 @@
-//! The scanner: one token after the other.
+//! [`Lexer`]: the scanner, an iterator over the tokens of a text.
 
 use std::collections::HashMap;
 use std::ops::Range;

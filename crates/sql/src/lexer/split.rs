@@ -1,4 +1,5 @@
-//! What can be done with text by tokens alone: splitting, placeholders, binding.
+//! Operations on tokens without parsing: splitting into statements, finding placeholders, binding
+//! literals.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Tokens one after the other, and what the parser remembers on its way.
+//! [`Parser`]: the tokens of a text, and the state of one parse.
 
 use pelorus_error::{Code, Error};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};

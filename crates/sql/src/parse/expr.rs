@@ -1,8 +1,8 @@
-//! Operators, by precedence climbing.
+//! Parses operators, by precedence climbing.
 //!
-//! From loose to tight: `OR`, `XOR`, `AND`, `NOT`, `IS TRUE`, comparisons and `IS NULL`,
-//! `LIKE IN BETWEEN REGEXP`, `|`, `&`, shifts, `+ -`, `* / DIV % MOD`, `^`, `||` as concatenation,
-//! signs and `~`, `!`, `COLLATE`. `:=` takes a variable on its left and everything on its right.
+//! From loose to tight: `OR`, `XOR`, `AND`, `NOT`, `IS TRUE`, comparisons and `IS NULL`, `LIKE IN
+//! BETWEEN REGEXP`, `|`, `&`, shifts, `+ -`, `* / DIV % MOD`, `^`, `||` as concatenation, signs and
+//! `~`, `!`, `COLLATE`. `:=` takes a variable on its left and everything on its right.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, MemberOf, ObjectName, UnaryOperator,

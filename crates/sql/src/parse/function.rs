@@ -1,4 +1,4 @@
-//! Function calls, with the syntax that some functions have of their own.
+//! Parses function calls, including functions with a syntax of their own.
 
 use sqlparser::ast::{
     DuplicateTreatment, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr,

@@ -1,4 +1,4 @@
-//! Operands: literals, names, variables, parentheses, `CASE`, `INTERVAL`.
+//! Parses operands: literals, names, variables, parentheses, `CASE`, `INTERVAL`.
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{

@@ -1,4 +1,5 @@
-//! Queries: `WITH`, set operations, `SELECT` with its clauses, `ORDER BY`, `LIMIT`, locks.
+//! Parses queries: `WITH`, set operations, `SELECT` with its clauses, `ORDER BY`, `LIMIT`, locking
+//! clauses.
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{

@@ -1,4 +1,4 @@
-//! What stands behind `FROM`: tables, joins, derived tables, `JSON_TABLE`.
+//! Parses table references of `FROM`: tables, joins, derived tables, `JSON_TABLE`.
 
 use sqlparser::ast::{
     DataType, Ident, Join, JoinConstraint, JoinOperator, JsonTableColumn,

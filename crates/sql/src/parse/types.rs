@@ -1,4 +1,4 @@
-//! The types of `CAST` and of the columns of `JSON_TABLE`.
+//! Parses the types of `CAST` and of the columns of `JSON_TABLE`.
 
 use sqlparser::ast::{
     CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, Ident, ObjectName, TimezoneInfo,

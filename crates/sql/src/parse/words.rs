@@ -1,4 +1,4 @@
-//! Words that are not names unless quoted.
+//! Reserved words: words that are not names unless quoted.
 
 /// Words that both MySQL and MariaDB reserve, in order. Words that only one of them reserves
 /// (`rank`, `groups`, `system`, `offset`) are taken as names where nothing else can stand; the

@@ -1,4 +1,4 @@
-//! `CREATE USER` and its kin.
+//! Parses account statements: `CREATE USER`, `ALTER USER`, `DROP USER` and similar.
 
 use pelorus_error::{Code, Error};
 

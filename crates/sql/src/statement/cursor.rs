@@ -1,4 +1,4 @@
-//! Readers that statements share: names, strings, accounts, the text of expressions.
+//! Parsing helpers that statements share: names, strings, accounts, the text of expressions.
 
 use super::{Account, TableName, UserName};
 use crate::lexer::TokenKind;

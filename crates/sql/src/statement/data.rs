@@ -1,4 +1,4 @@
-//! Which tables a text names, as far as tokens tell.
+//! The tables and functions that a text refers to, found from its tokens.
 
 use std::collections::HashSet;
 

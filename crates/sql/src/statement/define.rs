@@ -1,4 +1,4 @@
-//! `CREATE`, `ALTER`, `DROP`, `TRUNCATE`, `RENAME`.
+//! Classifies `CREATE`, `ALTER`, `DROP`, `TRUNCATE` and `RENAME`.
 
 use super::data::tables_of;
 use super::read::bare;

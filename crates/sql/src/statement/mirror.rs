@@ -1,4 +1,4 @@
-//! Statements about mirrors: live copies of linked tables.
+//! Parses statements about mirrors: live copies of linked tables.
 
 use super::{Statement, TableName};
 use crate::Mode;

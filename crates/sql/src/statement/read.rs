@@ -1,4 +1,5 @@
-//! The readers of statements that have no file of their own.
+//! Classifies a statement by its first words, and parses the statements that have no file of their
+//! own.
 
 use pelorus_error::Result as PublicResult;
 

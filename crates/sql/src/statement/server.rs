@@ -1,4 +1,4 @@
-//! `CREATE SERVER` and its kin.
+//! Parses `CREATE SERVER`, `ALTER SERVER`, `DROP SERVER`.
 
 use super::{DropServer, Secret, Statement};
 use crate::lexer::TokenKind;

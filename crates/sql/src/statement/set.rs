@@ -1,4 +1,4 @@
-//! `SET`: variables, character sets, transactions.
+//! Parses `SET`: variables, character sets, transactions.
 
 use super::Statement;
 use super::cursor::variable_name;

@@ -1,4 +1,4 @@
-//! `SHOW`: every kind that MySQL has.
+//! Parses `SHOW`: every kind that MySQL has.
 
 use super::{Statement, TableName, UserName};
 use crate::lexer::TokenKind;

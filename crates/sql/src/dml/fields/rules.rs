@@ -1,4 +1,4 @@
-//! Where fields and lines end, and what escapes stand for.
+//! The delimiter rules of `LOAD DATA`: ends of fields and lines, and escape sequences.
 
 use pelorus_error::{Code, Error, Result};
 
