@@ -1,7 +1,7 @@
-//! What a database says of its tables, and the engine's own values.
+//! The catalog of a database: its tables, and the engine's own values.
 //!
 //! The catalog has a block file of its own, whose root block is the whole catalog; it changes only
-//! by commits, and a checkpoint of it holds everything up to a log position.
+//! by commits, and a checkpoint of it contains everything up to a log position.
 
 pub(crate) mod change;
 pub(crate) mod key_function;

@@ -1,9 +1,9 @@
-//! Flush and merge: parts become sorted chunks.
+//! Flush and compaction: the parts of a partition become sorted chunks.
 //!
-//! Both are one operation. Rows of some parts that somebody may still read are sorted by segment
-//! and key, encoded, and written to new blocks, all without a lock; then the old parts are
-//! exchanged for the new ones in one step, marks of deletion that came meanwhile included, and the
-//! index is brought up to date. Rows keep the versions that wrote them.
+//! Both are one operation. The rows of some parts that a reader may still see are sorted by segment
+//! and key, encoded, and written to new blocks, all without a lock. Then the old parts are replaced
+//! by the new ones in one step, including delete marks that were added meanwhile, and the index is
+//! updated. Rows keep the versions that wrote them.
 
 mod rows;
 

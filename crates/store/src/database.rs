@@ -1,10 +1,10 @@
-//! A database: tables, one log, one sequence of commits.
+//! [`Database`]: tables, one log, one sequence of commits.
 //!
-//! A commit is made ready outside of any lock. Under the commit lock it looks keys up, appends its
+//! A commit is prepared outside of any lock. Under the commit lock it looks keys up, appends its
 //! record to the log, and writes rows to memory; the order of versions is the order of records. It
 //! then waits, outside of the lock, until the record is durable, and only then becomes visible.
-//! While it waits the next commits are already being made, so that one sync serves many. Commits
-//! that ask for it are shown at once (`soon`).
+//! While it waits, later commits are already prepared and appended, so that one sync serves many.
+//! Commits that request it are visible before they are durable (`async_commit`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;

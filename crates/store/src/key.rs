@@ -1,9 +1,9 @@
-//! Keys as bytes: equal keys give equal bytes, and smaller keys give smaller bytes.
+//! Encoded keys: equal keys give equal bytes, and smaller keys give smaller bytes.
 //!
-//! Numbers are big-endian with the sign bit turned; floats follow the total order of IEEE 754 with
-//! the two zeros made one; byte strings end with `00 00` and have `00 FF` for a zero byte, except
-//! at the end of the key, where nothing follows that they could be mixed up with. Texts are stood
-//! for by their weights under the column's collation, so that keys that MySQL calls equal are.
+//! Numbers are big-endian with the sign bit inverted; floats follow the total order of IEEE 754
+//! with both zeros equal. Byte strings end with `00 00` and have `00 FF` for a zero byte, except at
+//! the end of the key, where no later column follows. Texts are represented by their weights under
+//! the column's collation, so that keys that MySQL calls equal are equal.
 
 mod ranges;
 pub(crate) mod row_order;

@@ -1,9 +1,10 @@
-//! Work behind the scenes: flushes, merges, checkpoints, and writers who wait for room.
+//! Background maintenance: flushes, compaction, checkpoints, and writers that wait for memory.
 //!
-//! One thread does it when there is one ([`Database::run_maintenance`]); otherwise the writer who
-//! finds memory full does. Merging is garbage first: chunks with the largest share of dead rows,
-//! then small chunks together, never more at once than a few chunks. Writers who make garbage faster
-//! than it is merged away are slowed down, so that scans keep their speed and files their size.
+//! If there is a maintenance thread it does the work ([`Database::run_maintenance`]); otherwise the
+//! writer that finds memory full does. Compaction takes garbage first: chunks with the largest
+//! share of dead rows, then small chunks together, never more than a few chunks at once. Writers
+//! that produce garbage faster than compaction removes it are slowed down, so that the speed of
+//! scans and the size of files stay bounded.
 
 mod policy;
 

@@ -1,13 +1,13 @@
-//! One partition: its parts, and which row each primary key is in.
+//! A partition: its parts, and the index from primary keys to rows.
 //!
-//! Readers take the list of parts and never wait for writers. Writers, and whoever replaces parts,
-//! work under the lock of [`Lookup`]. Rows are referred to by slot (15 bits) and number (17 bits);
-//! when parts are replaced their slots forward to the new places until the index has been brought
-//! up to date, a little at a time.
+//! Readers take the list of parts and never wait for writers. Writers, and any operation that
+//! replaces parts, work under the lock of [`Lookup`]. Rows are referred to by slot (15 bits) and
+//! number (17 bits); when parts are replaced, their slots forward to the new places until the index
+//! has been updated, in small steps.
 //!
-//! Invariants: a key has at most one live row in the newest state; the index, where there is one,
-//! refers to exactly the live rows; marks of deletion are made under the lock of `Lookup`, so none
-//! is made while parts are exchanged.
+//! Invariants: a key has at most one live row in the newest state; the index, if there is one,
+//! refers to exactly the live rows; delete marks are added under the lock of `Lookup`, so none is
+//! added while parts are replaced.
 
 pub(crate) mod chunk;
 pub(crate) mod column_cache;

@@ -1,9 +1,10 @@
-//! Opening a database: catalog, data files, then everything that the log has beyond them.
+//! Recovery: opens a database from its catalog, its data files, and the log after their
+//! checkpoints.
 //!
-//! Each file says up to which log position it holds everything. The log is read from the lowest of
-//! these, and each record changes just the files that do not hold it yet. Nothing is written
-//! before all of that has been read. A table whose file cannot be used is left out, and the log
-//! kept that its file may need when it is put back.
+//! Each file says up to which log position it is complete. The log is read from the lowest of
+//! these, and each record is applied only to the files that do not have it yet. Nothing is written
+//! before the whole log has been read. A table whose file cannot be used is left out, and the part
+//! of the log that its file may need is preserved until the file is put back.
 
 pub(crate) mod checkpoint;
 

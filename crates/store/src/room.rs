@@ -1,10 +1,11 @@
-//! A full disk: what is given back, and who waits for that.
+//! A full disk: space that is released, and commits that wait for it.
 //!
-//! The log has space ahead of its records for those that free more, and for the next ones
-//! ([`pelorus_log::Log::keep_space`]). While it lacks some, nothing is flushed or merged: that would take
-//! what a dropped table has just given back. Instead, files give up what they took ahead, and
-//! checkpoints are made, after which the log is cut and blocks that only older headers name are free.
-//! A commit for which there was no room waits for that and is tried once more.
+//! The log reserves space for records that free more space, and for the next records
+//! ([`pelorus_log::Log::keep_space`]). While the reserve is incomplete, nothing is flushed or
+//! compacted: that would use the space that a dropped table has just released. Instead, files
+//! release their preallocated space, and checkpoints are written, after which the log is truncated
+//! and blocks that only older headers refer to are free. A commit that found no space waits for
+//! that and is tried once more.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,9 +1,9 @@
-//! Scanning the rows of a table at one version.
+//! Scans the rows of a table at one version.
 //!
-//! A scan is a list of units, one for each part that may hold rows, which threads take as they
-//! like. A chunk is left out by its zone maps, then vectors by theirs; the rest is selected on
-//! encoded values, and only selected rows of wanted columns are decoded. Conditions on texts leave
-//! out chunks and vectors by the order of the rows ([`bounds`]).
+//! A scan is a list of units, one for each part that may have matching rows, which threads take
+//! from a queue. A chunk is pruned by its zone maps, then vectors by theirs; the other rows are
+//! selected on encoded values, and only selected rows of the requested columns are decoded.
+//! Conditions on texts prune chunks and vectors by the order of the rows ([`bounds`]).
 
 mod bounds;
 mod cursor;

@@ -1,8 +1,8 @@
-//! Reading one version.
+//! [`Snapshot`]: reads one version of the database.
 //!
-//! A snapshot pins a version, so that nothing that it can see is merged away. The parts of a
-//! partition are taken when the partition is first read and kept, so that every read of a snapshot
-//! sees the same parts.
+//! A snapshot pins a version, so that compaction removes nothing that it can see. The parts of a
+//! partition are taken when the partition is first read and then reused, so that every read of a
+//! snapshot sees the same parts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

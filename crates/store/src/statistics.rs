@@ -1,16 +1,15 @@
-//! What is known of the values of a table's columns: plain data, computed by `ANALYZE TABLE` and
-//! used by the planner.
+//! Column statistics: plain data, computed by `ANALYZE TABLE` and used by the planner.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `collect` | counting the values of a sample |
-//! | `distinct` | how many distinct values a table has, from a sample |
-//! | `histogram` | histograms, made of counted values |
-//! | `selectivity` | which share of the rows fulfils conditions |
-//! | `tested` | which share of the rows a test of texts keeps |
+//! | `distinct` | the number of distinct values of a table, estimated from a sample |
+//! | `histogram` | histograms, built from counted values |
+//! | `selectivity` | the selectivity of conditions |
+//! | `tested` | the selectivity of a predicate on text |
 //! | `format` | the bytes (`docs/internals/format-store.md`) |
 //!
-//! Shares are those of all rows, NULLs among them, from 0 to 1.
+//! Selectivities are shares of all rows, including NULLs, from 0 to 1.
 
 mod collect;
 mod distinct;

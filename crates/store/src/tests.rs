@@ -1,4 +1,4 @@
-//! What only the inside shows: slots, blocks, memory, and moments between two steps.
+//! Tests of the store's internals: slots, blocks, memory, and moments between two steps.
 
 mod limits;
 mod verify;

@@ -1,14 +1,14 @@
-//! Verifying a table: whether what is kept beside its rows is true of them.
+//! Verifies a table: its redundant data against its rows.
 //!
-//! One version is read, part by part, as a scan reads it; nobody waits for it, except that the key
-//! index is asked for a few thousand rows at a time under its lock.
+//! One version is read, part by part, as a scan reads it. No other operation waits for it, except
+//! that the key index is read for a few thousand rows at a time under its lock.
 //!
-//! | what is checked | where |
+//! | check | module |
 //! | --- | --- |
 //! | zone maps, the order of rows, their versions; keys and hashes of rows in memory | [`part`] |
-//! | marks of deletion, and how many rows are alive | [`part`] |
+//! | delete marks, and the number of live rows | [`part`] |
 //! | primary keys are distinct, by their encoded form, so under their collations | [`distinct`] |
-//! | the key index, where there is one, refers to exactly the live rows of now | [`distinct`] |
+//! | the key index, if there is one, refers to exactly the current live rows | [`distinct`] |
 //!
 //! It takes the memory of one decoded column and the keys of one part, and 8 bytes for each of at
 //! most [`HASHES`] rows; larger partitions are read in several passes.

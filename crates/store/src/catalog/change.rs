@@ -1,5 +1,5 @@
-//! Changes of the catalog: tables made, altered and dropped, partitions dropped. Each is a commit of
-//! its own.
+//! DDL of the store: tables created, altered and dropped, partitions dropped. Each change is a
+//! commit of its own.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! What the store knows of a table: its columns by number, its primary key, how rows are sorted.
+//! [`TableSchema`]: the columns of a table by number, its primary key, and its sort order.
 //!
-//! Names, defaults, comments and partition expressions are the engine's; they travel through the
-//! store as bytes that it never looks into.
+//! Names, defaults, comments and partition expressions belong to the engine; they pass through the
+//! store as bytes that it never interprets.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Collation, ColumnType, Flags, WireType};

@@ -1,5 +1,5 @@
-//! A schema with everything that is derived from it, and how columns of an older one are read
-//! under a newer one.
+//! A version of a schema with everything that is derived from it, and the reading of columns of an
+//! older version under a newer one.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Putting prepared changes into partitions: look every key up, decide, then write.
+//! Applies prepared changes to partitions: looks every key up, decides, then writes.
 //!
-//! The look-ups of all changes of a commit come before its first write, so that a commit that
-//! fails has changed nothing.
+//! The look-ups of all changes of a commit come before its first write, so that a commit that fails
+//! has changed nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;

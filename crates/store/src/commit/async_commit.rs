@@ -1,8 +1,8 @@
-//! Commits that are acknowledged, and seen, before they are durable.
+//! Asynchronous commits: acknowledged and visible before they are durable.
 //!
 //! Their records go to the log in the order of versions like all others, and a thread syncs the log
-//! a short while after the first of them ([`Database::run_syncing`]). A crash loses at most the
-//! commits of that while, and always the newest ones: what is there afterwards is a state that was.
+//! a short time after the first of them ([`Database::run_syncing`]). A crash loses at most the
+//! commits of that interval, and always the newest ones: the recovered state is one that existed.
 //! Without the thread such commits wait like others.
 
 use std::sync::atomic::Ordering;

@@ -1,8 +1,8 @@
-//! Which versions somebody reads, so that nothing that they see is merged away.
+//! Pinned versions: the versions that snapshots read, so that nothing that they see is removed.
 //!
-//! Who pins a version picks it under the lock under which the horizon is decided: either the
-//! decision sees the pin, or the pin sees the floor that the decision has raised. `interleavings`
-//! tries every order.
+//! A reader pins a version under the lock under which the horizon is decided: either the decision
+//! sees the pin, or the pin sees the floor that the decision has raised. `interleavings` tries
+//! every order.
 
 #[cfg(all(test, feature = "loom"))]
 mod interleavings;

@@ -1,8 +1,8 @@
-//! The times of commits: what the server's clock shows, as long as that goes forward.
+//! Commit timestamps: the server's clock, made monotonic.
 //!
-//! Clocks are set back now and then. What was there at a moment must not become something else
-//! later, so times of commits never go back: where the clock shows less than it has shown before,
-//! they stand still behind all of that until the clock has passed it.
+//! Clocks are set back now and then. The state at a past moment must not change later, so commit
+//! timestamps never decrease: while the clock shows less than before, they stay at the highest
+//! value until the clock has passed it.
 
 use pelorus_env::Clock;
 use pelorus_env::sync::Mutex;

@@ -1,5 +1,5 @@
-//! What a commit is asked to do, made ready outside of any lock: keys encoded and hashed, rows of
-//! one key within a batch settled, bytes for the log written.
+//! The write set of a commit, prepared outside of any lock: keys encoded and hashed, rows of one
+//! key within a batch merged, bytes for the log written.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The rows of several parts, as they lie: what is rewritten is taken from there in its new order, and
-//! copied once.
+//! The input rows of a compaction: the rows of several parts in place, from which the output is
+//! copied once in its new order.
 
 use std::sync::Arc;
 

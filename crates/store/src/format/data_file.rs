@@ -1,7 +1,7 @@
-//! The data file of a table, with what its users share.
+//! The data file of a table, with the state that its users share.
 //!
-//! A block is given back when the last reader of its chunk is gone, unless the process is about to
-//! end: the file must then keep what its manifest names.
+//! A block is released when the last reader of its chunk is gone, unless the process is about to
+//! end: the file must then keep the blocks that its manifest names.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a data file says of its table: partitions, chunks, the rows of deltas, marks of deletion.
+//! The manifest of a data file: partitions, chunks, the rows of deltas, delete marks.
 //!
 //! The manifest is the root block of a checkpoint; `docs/internals/format-store.md` has every byte.
 

@@ -1,8 +1,9 @@
-//! Conditions on columns as ranges of sort keys.
+//! Key ranges: conditions on columns as ranges of sort keys.
 //!
 //! Keys are ordered as values are, texts as their collation orders them. So an equality fixes the
-//! bytes of a part of the key, and a comparison the ends of the first part that is not fixed; what
-//! follows is free. A range may have keys of other rows, too, never the other way round.
+//! bytes of a part of the key, and a comparison the bounds of the first part that is not fixed; the
+//! parts after it are unbounded. A range may contain keys of rows that do not match, but never
+//! misses one that does.
 
 use std::sync::Arc;
 

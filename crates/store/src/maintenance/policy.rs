@@ -1,5 +1,5 @@
-//! What maintenance decides by: when rows in memory, dead rows and unused blocks are too many, and
-//! which chunks are merged.
+//! The maintenance policy: thresholds of rows in memory, dead rows and unused blocks, and the
+//! choice of chunks to compact.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! An encoded part: a block of the data file, its columns by way of the cache.
+//! A chunk as a part: a block of the data file, whose columns are read through the cache.
 //!
-//! The payload of the block is the columns' bytes, then their description, then zeros. When rows of
-//! several versions are in it that somebody may still read apart, the versions are one more column.
+//! The payload of the block is the columns' bytes, then their description, then zeros. If it has
+//! rows of several versions that readers may still distinguish, the versions are one more column.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

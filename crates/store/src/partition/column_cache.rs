@@ -1,14 +1,16 @@
-//! Encoded columns of chunks in memory, within a budget of bytes.
+//! The column cache: encoded columns of chunks in memory, within a budget of bytes.
 //!
-//! Every chunk keeps a table of its columns that are in memory ([`Resident`]): a hit looks nothing up,
-//! however many chunks there are, and the table is taken once for all columns of a row. The cache
-//! itself is a ring of what is in all tables, to drop some of it when there is too much.
+//! Every chunk has a table of its columns that are in memory ([`Resident`]): a hit needs no
+//! look-up, however many chunks there are, and the table is locked once for all columns of a row.
+//! The cache itself is a ring of the entries of all tables, from which entries are evicted when the
+//! budget is exceeded.
 //!
 //! Replacement is CLOCK with a second chance (F. J. Corbató, "A paging experiment with the Multics
 //! system", 1968): a hit sets a bit and moves nothing; the hand clears bits until it finds an entry
-//! that nobody has asked for since its last visit. Here the hand stands still and the ring turns.
+//! that has not been used since its last visit. In this implementation the hand is fixed and the
+//! ring turns.
 //!
-//! Order of locks: the ring, then a table. A hit takes the lock of its table only.
+//! Lock order: the ring, then a table. A hit takes the lock of its table only.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

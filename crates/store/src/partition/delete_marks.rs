@@ -1,9 +1,9 @@
-//! Which rows of a part are dead, since which version.
+//! Delete marks: the dead rows of a part, and the version since which each is dead.
 //!
-//! Rows are immutable; deleting one, or writing its key anew, marks it dead from a version on.
-//! A part keeps the marks as a log ordered by version above a bitmap of everything older, and
-//! beside them a bitmap of all marks for readers of the newest state. Marks are only ever added:
-//! what was marked stays marked, and a row is marked once.
+//! Rows are immutable; a deletion or an update of a row marks it dead from a version on. A part
+//! stores the marks as a log ordered by version on top of a bitmap of everything older, and
+//! additionally a bitmap of all marks for readers of the newest state. Marks are never removed, and
+//! a row is marked once.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Recent rows in memory, as they came, visible at once.
+//! A delta: recent rows in memory in the order of insertion, visible at once.
 //!
-//! A delta only grows: rows keep their numbers, in the order of their versions, so that what a
-//! version sees is a prefix. Rows lie in immutable blocks of Arrow arrays; small blocks are joined
-//! with their neighbours like the digits of a counter, so that many small commits do not make many
+//! A delta only grows: rows keep their numbers, in the order of their versions, so that a version
+//! sees a prefix. Rows are in immutable blocks of Arrow arrays. Small blocks are merged with their
+//! neighbours like the digits of a binary counter, so that many small commits do not make many
 //! small arrays and every row is copied a few times at most.
 
 use std::sync::Arc;

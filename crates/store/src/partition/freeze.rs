@@ -1,7 +1,8 @@
-//! Tables that take no rows for a while, so that whoever writes them anew misses none.
+//! Frozen tables: tables that accept no rows for a while, so that a rewrite misses none.
 //!
-//! Reading goes on. Commits that bring rows for such a table wait, outside of the commit lock, until
-//! it takes rows again; nearly always it has been replaced by then, and they are told so (1412).
+//! Reads continue. Commits with rows for a frozen table wait, outside of the commit lock, until it
+//! accepts rows again. Nearly always the table has been replaced by then, and the commits fail with
+//! error 1412.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Where the rows of a partition are, for writers: slots, the key index, the delta that grows, and
-//! the keys that were removed lately.
+//! The writers' state of a partition: slots, the key index, the growing delta, and the recently
+//! removed keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Rows by their places: comparing their keys, and reading their columns.
+//! Rows by location: compares their keys, and reads their columns.
 //!
-//! A look-up of one row and of thousands go the same way. Rows of a part that follow one another are
-//! read together, so whoever has many sorts them by [`sort`] before.
+//! A look-up of one row and one of thousands use the same code. Neighbouring rows of a part are
+//! read together, so a caller with many rows sorts them first by [`sort`].
 
 use std::sync::Arc;
 

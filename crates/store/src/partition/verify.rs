@@ -1,9 +1,8 @@
-//! Whether the key index of a partition is what its invariants say: it refers to exactly the live
-//! rows of the newest state.
+//! Verifies the key index of a partition: it refers to exactly the live rows of the newest state.
 //!
-//! The index knows no keys, so rows are looked for by the hashes of their keys: each live row has
-//! an entry that leads to it, no dead row has one, and there are as many entries as live rows.
-//! Whoever writes waits for a fraction of a millisecond.
+//! The index does not store keys, so rows are looked up by the hashes of their keys: each live row
+//! has an entry that leads to it, no dead row has one, and there are as many entries as live rows.
+//! Writers wait for a fraction of a millisecond.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A partition under its writers' lock: looking keys up, taking new rows, marking dead ones.
+//! A partition under its writers' lock: looks keys up, inserts rows, adds delete marks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

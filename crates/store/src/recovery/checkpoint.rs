@@ -1,9 +1,9 @@
-//! Checkpoints: data files catch up with the log, so that the log can be cut.
+//! Checkpoints: write a data file up to a log position, so that the log can be truncated.
 //!
-//! A table is frozen for the moment that it takes to list its parts under the commit lock: deltas
-//! are ended, so that what comes later goes to new ones, and the log position and version are
-//! noted. Writers go on while the manifest is written. The log must be durable up to that position
-//! before the file's header names it.
+//! A table is frozen while its parts are listed under the commit lock: deltas are closed, so that
+//! later rows go to new ones, and the log position and version are noted. Writers continue while
+//! the manifest is written. The log must be durable up to that position before the file's header
+//! names it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

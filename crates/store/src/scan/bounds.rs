@@ -1,9 +1,10 @@
-//! What can be left out of a chunk by what conditions say of texts.
+//! Pruning by conditions on text: which vectors of a chunk can hold matching rows.
 //!
-//! The rows of a chunk are in the order of their sort keys. The keys of each vector's first row and
-//! of the last row, as far as conditions reach, are its *fences*: made when they are first needed
-//! and kept beside the chunk, they tell in which vectors keys of a range can be. That holds under
-//! every collation. Texts that compare by their code points have zone maps as well.
+//! The rows of a chunk are in the order of their sort keys. The *fences* of a chunk are the keys of
+//! each vector's first row and of the last row, as far as conditions reach. They are computed when
+//! they are first needed and cached with the chunk, and show which vectors can have keys of a
+//! range. That holds under every collation. Texts that compare by their code points have zone maps
+//! as well.
 
 use std::sync::Arc;
 

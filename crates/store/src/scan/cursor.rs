@@ -1,4 +1,4 @@
-//! The cursor of a scan: decodes the rows that are left of a chunk, or filters those in memory,
+//! The cursor of a scan: decodes the remaining rows of a chunk, or filters the rows of a delta,
 //! batch by batch.
 
 use std::sync::Arc;

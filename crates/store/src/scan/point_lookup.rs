@@ -1,8 +1,8 @@
-//! Looking rows up by their primary keys.
+//! Point look-ups: finds rows by their primary keys.
 //!
-//! The key index knows where the newest row of a key is. When that row is younger than the version
-//! that is read, or the key has been removed since, the parts are searched instead: that is rare,
-//! and as slow as reading the key columns of the parts.
+//! The key index refers to the newest row of a key. If that row is newer than the version that is
+//! read, or the key has been removed since, the parts are searched instead: that is rare, and as
+//! slow as reading the key columns of the parts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Counting the values of a sample, column by column.
+//! Counts the values of a sample, column by column.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

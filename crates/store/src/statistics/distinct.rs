@@ -1,4 +1,4 @@
-//! How many distinct values a table has, from a sample of its rows.
+//! Estimates the number of distinct values of a table from a sample of its rows.
 
 /// Estimates the number of distinct values among `rows` rows, of which `sampled` were picked at
 /// random and had `seen` distinct values, `once` of them a single time.

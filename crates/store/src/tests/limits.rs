@@ -1,4 +1,4 @@
-//! Tables near the size that their files can have.
+//! Tests of tables near the largest size of their files.
 
 use super::*;
 use crate::PartitionId;

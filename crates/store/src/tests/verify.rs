@@ -1,4 +1,4 @@
-//! Verifying finds what is wrong: each test breaks one thing.
+//! Tests of verification: each test breaks one thing, which must be found.
 
 use pelorus_chunk::{ChunkMeta, Zone, encode};
 use pelorus_index::hash_key;

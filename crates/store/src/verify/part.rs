@@ -1,4 +1,4 @@
-//! Verifying one part: zone maps, order, versions and marks of deletion.
+//! Verifies one part: zone maps, order, versions and delete marks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
