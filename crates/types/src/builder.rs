@@ -1,4 +1,4 @@
-//! A column that grows value by value: how rows of the protocol and of the binlog become arrays.
+//! [`Builder`]: a column that grows value by value, for rows of the protocol and of the binlog.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! The characters of the charsets beside Unicode's own: which bytes are which, as MySQL and MariaDB
-//! convert them to `utf8mb4`.
+//! Characters of the charsets other than Unicode's: the bytes of each, as MySQL and MariaDB convert
+//! them to `utf8mb4`.
 //!
-//! The tables were asked from servers (`scripts/pelorus_tools/record_charsets.py`, which also
-//! describes the file). Bytes that are a character of a charset but none of Unicode's are a question
-//! mark, as they are to whoever selects them.
+//! The tables were recorded from servers (`scripts/pelorus_tools/record_charsets.py`, which also
+//! describes the file). Bytes that are a character of a charset but none of Unicode become a
+//! question mark, as in a SELECT on the server.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};

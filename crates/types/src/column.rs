@@ -1,4 +1,4 @@
-//! The type of a column and the metadata of a result column.
+//! [`ColumnType`]: the type of a column, and the metadata of a result column.
 
 use arrow::datatypes::{DataType, Field};
 use pelorus_error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Numbers as MySQL writes them, and decimals in Arrow.
+//! Numbers in MySQL's text form, and decimals in Arrow.
 
 use std::fmt::Write as _;
 
