@@ -40,14 +40,15 @@
 //!
 //! # With a lock ([`SnapshotMode::Locked`])
 //!
-//! If writers never pause long enough, a control connection runs `LOCK TABLES .. READ` on the scan's
-//! tables. It is granted when no open transaction has changed them (metadata locks are held up to
-//! the end of a transaction, after `tE`), and no session changes them until `UNLOCK TABLES`. All
-//! snapshots of the primary are opened while it is held. The primary's executed GTIDs read under
-//! the lock contain every change of these tables, so a replica that has them contains the same, and
-//! can contain no later change of these tables. Replicas catch up before the lock is taken; one that
-//! has not reached the GTIDs within [`HOLD`] is left out of the scan. Waiting for the lock and
-//! holding it are bounded by [`ACQUIRE`] and [`HOLD`]: longer waits would delay writers.
+//! If writers never pause long enough, a control connection runs `LOCK TABLES .. READ` on the
+//! scan's tables. It is granted when no open transaction has changed them (metadata locks are held
+//! up to the end of a transaction, after `tE`), and no session changes them until `UNLOCK TABLES`.
+//! All snapshots of the primary are opened while it is held. The primary's executed GTIDs read
+//! under the lock contain every change of these tables, so a replica that has them contains the
+//! same, and can contain no later change of these tables. Replicas catch up before the lock is
+//! taken; one that has not reached the GTIDs within [`HOLD`] is left out of the scan. Waiting for
+//! the lock and holding it are bounded by [`ACQUIRE`] and [`HOLD`]: longer waits would delay
+//! writers.
 //!
 //! # One connection ([`SnapshotMode::Single`])
 //!
