@@ -244,7 +244,7 @@ impl FromStr for GtidSet {
     type Err = Error;
 
     /// Reads what MySQL reads: white space is of no account, intervals come in any order, a tag
-    /// holds for the intervals behind it.
+    /// holds for the intervals after it.
     fn from_str(text: &str) -> Result<Self> {
         let mut set = GtidSet::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

@@ -29,7 +29,7 @@ pub struct EventHeader {
     pub server_id: u32,
     /// Bytes of the whole event, header and checksum included.
     pub length: u32,
-    /// The position behind the event in its file, modulo 2^32; 0 in artificial events and inside
+    /// The position after the event in its file, modulo 2^32; 0 in artificial events and inside
     /// compressed transactions.
     pub end_position: u32,
     /// Flags.

@@ -176,7 +176,7 @@ fn databases(reader: &mut Reader<'_>) -> Result<Option<Vec<String>>> {
     (0..count).map(|_| utf8(reader.nul_bytes()?, "a database")).collect::<Result<_>>().map(Some)
 }
 
-/// Puts the uncompressed text of MariaDB's QUERY_COMPRESSED behind the part in front of it.
+/// Puts the uncompressed text of MariaDB's QUERY_COMPRESSED after the part in front of it.
 pub(crate) fn decompressed(
     body: &Bytes,
     inflate: impl Fn(&[u8]) -> Result<Vec<u8>>,

@@ -20,7 +20,7 @@ const MAX_COLUMNS: usize = 65_535;
 /// A table as the log describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMap {
-    /// The number by which rows name the table; new whenever the server opens the table anew.
+    /// The number by which rows name the table; new whenever the server opens the table again.
     pub id: u64,
     /// The database.
     pub database: String,

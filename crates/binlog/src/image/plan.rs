@@ -75,7 +75,7 @@ pub(super) enum Conversion {
     Unsigned,
     Float,
     Double,
-    /// Digits, those after the point, and zeros to add behind.
+    /// Digits, those after the point, and zeros to add after.
     Decimal {
         precision: u8,
         scale: u8,
