@@ -129,7 +129,7 @@ impl Allocator {
         self.take(hole, units)
     }
 
-    /// Allocates behind everything that is allocated, for bulk loads that want to be contiguous.
+    /// Allocates after everything that is allocated, for bulk loads that want to be contiguous.
     ///
     /// # Errors
     /// As [`Allocator::allocate`].
