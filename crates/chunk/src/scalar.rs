@@ -124,7 +124,7 @@ impl Value<'_> {
         matches!(self, Value::Float(value) if value.is_nan())
     }
 
-    /// An order of all values: of one sort as they compare, NaNs at their end, and sort behind sort.
+    /// An order of all values: of one sort as they compare, NaNs at their end, and sort after sort.
     pub fn order(&self, other: Value<'_>) -> Ordering {
         let sort = |value: &Value<'_>| match value {
             Value::Null => 0,

@@ -70,7 +70,7 @@ fn append_by<C: Copy, T>(
 }
 
 /// Writes the values whose bits are set to the first places; returns how many, all of which are
-/// written. The places behind them may be written as well. There are as many words as groups of
+/// written. The places after them may be written as well. There are as many words as groups of
 /// values, and 64 places for each, or it panics.
 type Kernel<T> = fn(&[[T; 64]], &[u64], &mut [MaybeUninit<T>]) -> usize;
 

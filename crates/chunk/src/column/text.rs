@@ -192,7 +192,7 @@ struct Kept {
 
 impl Kept {
     /// Keeps the short ones of 64 texts whose bits are set, if there is room: all are copied, and
-    /// the place for the next one moves on behind those that are kept.
+    /// the place for the next one moves on after those that are kept.
     #[inline(never)]
     fn each(&mut self, ends: &[i32; 65], data: &[u8; NEAR], word: u64) -> bool {
         let places = self.bytes[self.end..].first_chunk_mut::<NEAR>();
