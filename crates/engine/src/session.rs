@@ -80,7 +80,7 @@ pub struct Session {
     account: AccountName,
     read_only: bool,
     database: Option<String>,
-    /// What becomes the current database again behind the prepared statement that runs.
+    /// What becomes the current database again after the prepared statement that runs.
     own_database: Option<Option<String>>,
     variables: SessionVariables,
     /// What `sql_mode` says about reading text; kept because every statement needs it.
@@ -224,7 +224,7 @@ impl Session {
         self.memory.set_limit(memory.unwrap_or(usize::MAX));
     }
 
-    /// Changes the current database, also behind the prepared statement that says so.
+    /// Changes the current database, also after the prepared statement that says so.
     fn set_database(&mut self, database: Option<String>) {
         if let Some(own) = &mut self.own_database {
             own.clone_from(&database);
@@ -363,7 +363,7 @@ impl Session {
     /// Runs one statement.
     ///
     /// # Errors
-    /// Whatever MySQL would say; the session goes on.
+    /// MySQL's errors; the session goes on.
     pub async fn execute(&mut self, sql: &str, format: RowFormat) -> Result<Outcome> {
         self.run("Query", sql, format).await
     }
@@ -371,7 +371,7 @@ impl Session {
     /// Prepares one statement for [`Self::execute_prepared`].
     ///
     /// # Errors
-    /// Whatever MySQL would say; the session goes on.
+    /// MySQL's errors; the session goes on.
     pub async fn prepare(&mut self, sql: &str) -> Result<Prepared> {
         self.prepare_numbered(sql).await
     }
@@ -379,7 +379,7 @@ impl Session {
     /// Runs a prepared statement; relayed rows come in [`RowFormat::Binary`].
     ///
     /// # Errors
-    /// No such statement (1243), wrong number of parameters (1210), and what the statement gives.
+    /// No such statement (1243), wrong number of parameters (1210), and errors of the statement.
     pub async fn execute_prepared(
         &mut self,
         id: u32,

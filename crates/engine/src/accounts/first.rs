@@ -41,7 +41,7 @@ impl Accounts {
     /// Notes a login: the accounts stay from now on.
     ///
     /// # Errors
-    /// What the disk gives; the next login tries again.
+    /// I/O errors; the next login tries again.
     pub(crate) fn note_login(&self) -> Result<()> {
         if !self.is_unused() {
             return Ok(());
@@ -76,11 +76,11 @@ fn settle(env: &Env, password: &RootPassword) -> (String, Option<String>) {
     }
 }
 
-/// Gives an account of a server that is stopped another password, and lets it change everything; makes
-/// it if it is not there. Gives the password when it made one up.
+/// Gives an account of a server that is stopped another password, and lets it change everything;
+/// makes it if it is not there. Gives the password when it made one up.
 ///
 /// # Errors
-/// A folder that has no accounts, a name that no account can have, and what the disk gives.
+/// A folder that has no accounts, a name that no account can have, and I/O errors.
 pub fn reset_password(
     env: &Env,
     folder: &Path,

@@ -104,7 +104,7 @@ pub(super) fn is_left_out(column: &ColumnDefinition) -> bool {
 /// What an `ALTER TABLE` of the source is for a copy of a part.
 ///
 /// # Errors
-/// Changes after which the copy has to be made anew: of columns that the condition names, and of
+/// Changes after which the copy has to be made again: of columns that the condition names, and of
 /// keys over columns that are left out.
 pub(super) fn alter(
     definition: &TableDefinition,

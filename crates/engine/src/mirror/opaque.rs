@@ -49,7 +49,7 @@ pub(super) fn needed(name: &str, ty: &ColumnType, by: &str) -> Error {
 /// Looks whether a change of the source makes values of these columns, or makes others of them.
 ///
 /// # Errors
-/// One that does: the copy has to be made anew.
+/// One that does: the copy has to be made again.
 pub(super) fn check(definition: &TableDefinition, alter: &AlterTable) -> Result<()> {
     check_charsets(definition, alter)?;
     for action in &alter.actions {

@@ -17,7 +17,7 @@ use super::filter;
 /// here. `strict` is what the session's `sql_mode` is.
 ///
 /// # Errors
-/// One that may get others: the copy has to be made anew.
+/// One that may get others: the copy has to be made again.
 pub(super) fn check(definition: &TableDefinition, alter: &AlterTable, strict: bool) -> Result<()> {
     let of_bytes = has_charset_binary(definition, alter);
     for action in &alter.actions {

@@ -31,7 +31,7 @@ pub(crate) struct Wanted {
 enum Item {
     /// All tables of a database.
     Database(String),
-    /// One table: its database, its name, and what behind it says how it is mirrored.
+    /// One table: its database, its name, and what after it says how it is mirrored.
     Table(String, String, How),
 }
 
@@ -52,7 +52,7 @@ struct How {
 }
 
 impl How {
-    /// Reads what may stand behind the table in `MIRROR TABLE`.
+    /// Reads what may stand after the table in `MIRROR TABLE`.
     fn new(text: &str) -> Result<Self> {
         let mode = pelorus_sql::Mode::default();
         match pelorus_sql::classify(&format!("MIRROR TABLE t {text}"), mode)? {
@@ -65,10 +65,10 @@ impl How {
 }
 
 impl Wanted {
-    /// Reads `all`, `database`, and `database.table` with what `MIRROR TABLE` allows behind it.
+    /// Reads `all`, `database`, and `database.table` with what `MIRROR TABLE` allows after it.
     ///
     /// # Errors
-    /// Text that is none of them (1210), and what is wrong behind a table (1064).
+    /// Text that is none of them (1210), and what is wrong after a table (1064).
     pub(crate) fn new(texts: Vec<String>) -> Result<Self> {
         let read = |text: String| {
             let wrong = || {

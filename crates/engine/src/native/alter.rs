@@ -47,7 +47,7 @@ impl Definer {
         }
     }
 
-    /// Carries out actions on a table.
+    /// Executes actions on a table.
     pub(super) fn alter_with(&self, table: &TableName, actions: &[AlterAction]) -> Result<u64> {
         let def = self.require(table)?;
         let mut actions = actions.to_vec();

@@ -45,10 +45,11 @@ fn is_comparable(ty: &ColumnType) -> bool {
 }
 
 impl Definer {
-    /// Analyses all columns of a table that can be compared. Histograms keep the number of buckets that was asked for.
+    /// Analyses all columns of a table that can be compared. Histograms keep the number of buckets
+    /// that was asked for.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     pub(crate) fn analyze(&self, def: &NativeDef) -> Result<()> {
         let known = self.catalog.statistics().of(def.id);
         let asked = |stored: &StoredColumn| {
@@ -67,7 +68,7 @@ impl Definer {
     /// `UPDATE HISTOGRAM` and `DROP HISTOGRAM`: what is said of each column, in MySQL's words.
     ///
     /// # Errors
-    /// What reading gives; a number of buckets that MySQL does not take (1690); a column that is
+    /// Errors of reading; a number of buckets that MySQL does not take (1690); a column that is
     /// named twice (1060); histograms that are given (1235).
     pub(crate) fn change_histograms(
         &self,

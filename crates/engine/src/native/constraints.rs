@@ -38,7 +38,7 @@ impl Rules {
     /// Binds the rules of a definition in normal form.
     ///
     /// # Errors
-    /// What is not computed here (1235).
+    /// Expressions that are not supported (1235).
     pub(crate) fn of(
         definition: &TableDefinition,
         targets: &[Target],
@@ -109,7 +109,7 @@ impl Rules {
     /// The rows that break a CHECK, in order, each with error 3819 of the first that it breaks.
     ///
     /// # Errors
-    /// What the expressions give.
+    /// Errors of the expressions.
     pub(crate) fn broken(
         &self,
         targets: &[Target],
@@ -165,7 +165,7 @@ impl NativeDef {
     /// The rules of the table for a statement; `None` if there are none.
     ///
     /// # Errors
-    /// What is not computed here (1235).
+    /// Expressions that are not supported (1235).
     pub(crate) fn rules(&self, context: &Arc<EvalContext>) -> Result<Option<Rules>> {
         let definition = &self.definition;
         let is_ruled = definition.checks.iter().any(|check| check.enforced)
@@ -200,7 +200,7 @@ pub(crate) fn check_name(check: &CheckDefinition) -> &str {
 /// Checks the rules of a definition in normal form.
 ///
 /// # Errors
-/// What MySQL refuses, and what is not computed here (1235).
+/// What MySQL refuses, and expressions that are not supported (1235).
 pub(crate) fn check(definition: &TableDefinition, derived: &Derived, mode: Mode) -> Result<()> {
     for (at, column) in definition.columns.iter().enumerate() {
         if let Some(generated) = &column.generated {

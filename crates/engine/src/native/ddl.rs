@@ -70,7 +70,7 @@ impl Definer {
     /// Runs a statement. The rows of `CREATE TABLE ... SELECT` are its caller's business.
     ///
     /// # Errors
-    /// Whatever MySQL would say, 1235 for what native tables do not have, and what the disk gives.
+    /// MySQL's errors, 1235 for what native tables do not have, and I/O errors.
     pub(crate) fn run(&self, statement: &TableStatement) -> Result<Done> {
         let _lock = self.catalog.define(&self.stop)?;
         let copied = match statement {
@@ -87,11 +87,11 @@ impl Definer {
         })
     }
 
-    /// Makes the table of `CREATE TABLE ... SELECT` and gives its number; `None` when
-    /// `IF NOT EXISTS` found a table of the name.
+    /// Makes the table of `CREATE TABLE ... SELECT` and gives its number; `None` when `IF NOT
+    /// EXISTS` found a table of the name.
     ///
     /// # Errors
-    /// Whatever MySQL would say.
+    /// MySQL's errors.
     pub(crate) fn create_for_rows(&self, create: &TableDefinition) -> Result<Option<TableId>> {
         let _lock = self.catalog.define(&self.stop)?;
         Ok(self.create(create)?.map(|def| def.id))
@@ -101,7 +101,7 @@ impl Definer {
     /// somebody else's.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     pub(crate) fn drop_unfilled(&self, database: &str, name: &str, id: TableId) -> Result<()> {
         // A statement that was killed clears up all the same.
         let _lock = self.catalog.define(&Stop::never())?;
@@ -213,7 +213,7 @@ impl Definer {
     /// Makes a table; `None` when `IF NOT EXISTS` found one.
     ///
     /// # Errors
-    /// Whatever MySQL would say.
+    /// MySQL's errors.
     fn create(&self, create: &TableDefinition) -> Result<Option<Arc<NativeDef>>> {
         let database = self.database_of(&create.name)?;
         let options = self.catalog.options(database).ok_or_else(|| unknown_database(database))?;
@@ -264,7 +264,7 @@ impl Definer {
     /// Makes a table in a hidden database, which need not be there.
     ///
     /// # Errors
-    /// Whatever MySQL would say, 1235 for what native tables do not have.
+    /// MySQL's errors, 1235 for what native tables do not have.
     pub(crate) fn create_hidden(
         &self,
         database: &str,
@@ -278,7 +278,7 @@ impl Definer {
     /// Checks a definition and brings it into the form that is kept.
     ///
     /// # Errors
-    /// Whatever MySQL would say of it.
+    /// MySQL's errors.
     pub(super) fn prepare(&self, definition: &mut TableDefinition, mode: Mode) -> Result<()> {
         definition.columns.iter_mut().for_each(types::restore_json);
         let policy = self.policy();

@@ -37,7 +37,7 @@ pub(crate) enum DefaultValue {
     None,
     /// A constant in stored form; NULL is one.
     Constant(Value),
-    /// The moment of the statement, with so many digits behind the seconds.
+    /// The moment of the statement, with so many digits after the seconds.
     CurrentTimestamp(u32),
     /// Computed for each row.
     Expression(Expression),
@@ -74,7 +74,7 @@ pub(crate) struct NativeDef {
     pub(crate) defaults: Vec<DefaultValue>,
     /// What takes the place of a default that is missing, by column; in stored form.
     pub(crate) implicit: Vec<Value>,
-    /// `ON UPDATE CURRENT_TIMESTAMP` by column: the digits behind the seconds.
+    /// `ON UPDATE CURRENT_TIMESTAMP` by column: the digits after the seconds.
     pub(crate) on_update: Vec<Option<u32>>,
     /// Columns that `*` leaves out.
     pub(crate) invisible: Vec<bool>,

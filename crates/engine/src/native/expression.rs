@@ -144,7 +144,7 @@ impl RowExpression {
     /// Binds an expression whose values a column stores.
     ///
     /// # Errors
-    /// An unknown column (1054), and what is not computed here.
+    /// An unknown column (1054), and expressions that are not supported.
     pub(crate) fn of_column(
         tree: &Expr,
         table: &str,
@@ -159,7 +159,7 @@ impl RowExpression {
     /// Binds a condition, so that its values say whether it is true: 1 or 0.
     ///
     /// # Errors
-    /// An unknown column (1054), and what is not computed here.
+    /// An unknown column (1054), and expressions that are not supported.
     pub(crate) fn of_condition(
         tree: &Expr,
         table: &str,
@@ -173,7 +173,7 @@ impl RowExpression {
     /// Binds a CHECK: its values are 0 for rows that break it.
     ///
     /// # Errors
-    /// An unknown column (1054), and what is not computed here.
+    /// An unknown column (1054), and expressions that are not supported.
     pub(crate) fn of_check(
         tree: &Expr,
         table: &str,
@@ -202,7 +202,7 @@ impl RowExpression {
     /// The values for some rows. `column` gives the array of a position.
     ///
     /// # Errors
-    /// What the functions give.
+    /// Errors of the functions.
     pub(crate) fn evaluate<'a>(
         &self,
         rows: usize,
@@ -215,7 +215,7 @@ impl RowExpression {
 /// The value of an expression without columns.
 ///
 /// # Errors
-/// What the expression gives; a column (1054).
+/// Errors of the expression; a column (1054).
 pub(crate) fn constant(
     tree: &Expr,
     mode: Mode,

@@ -83,11 +83,11 @@ impl Definer {
         others
     }
 
-    /// Gives tables other names, in other databases perhaps, and others the foreign keys that follow,
-    /// all of them in one step.
+    /// Gives tables other names, in other databases perhaps, and others the foreign keys that
+    /// follow, all of them in one step.
     ///
     /// # Errors
-    /// Definitions that cannot be, of which nothing is written, and what the disk gives.
+    /// Definitions that cannot be, of which nothing is written, and I/O errors.
     pub(super) fn redefine_all(&self, moved: &[Redefined], others: &[Redefined]) -> Result<()> {
         if moved.is_empty() && others.is_empty() {
             return Ok(());

@@ -381,7 +381,7 @@ fn text_lengths(target: &pelorus_functions::assignment::Target, base: Base) -> O
     }
 }
 
-/// Digits of a number, and those behind the point.
+/// Digits of a number, and those after the point.
 fn numeric(def: &NativeDef, at: usize) -> Option<(u64, Option<u64>)> {
     let data_type = &def.definition.columns.get(at)?.data_type;
     let ty = &def.targets.get(at)?.ty;

@@ -135,7 +135,7 @@ impl Partitioner {
     /// the positions of the primary key.
     ///
     /// # Errors
-    /// What MySQL says of partitionings that cannot be: 1503, 1493, 1517, 1564, ...
+    /// What MySQL says of partitionings that cannot be: 1503, 1493, 1517, 1564,...
     pub(crate) fn of(
         definition: &TableDefinition,
         targets: &[Target],

@@ -46,7 +46,8 @@ impl Definer {
     /// `RENAME TABLE`. A pair sees what those before it have done.
     ///
     /// # Errors
-    /// A table that is not there (1146) or cannot be used (1034), and what [`Self::free_place`] gives.
+    /// A table that is not there (1146) or cannot be used (1034), and errors of
+    /// [`Self::free_place`].
     pub(super) fn rename(&self, pairs: &[(TableName, TableName)]) -> Result<()> {
         let mut moved: Vec<Moved> = Vec::new();
         for (from, to) in pairs {
@@ -101,7 +102,7 @@ impl Definer {
     /// Gives a table the place that [`Moved`] says, and does nothing else to it.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     pub(super) fn take_place(&self, moved: &Moved) -> Result<()> {
         self.carry_out(std::slice::from_ref(moved))
     }

@@ -54,7 +54,7 @@ impl Statistics {
     /// Changes what is known of a table, durably. The caller keeps others from doing so meanwhile.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     pub(super) fn change<T>(
         &self,
         id: TableId,
@@ -70,7 +70,7 @@ impl Statistics {
     /// Forgets a table, whose rows are gone.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     pub(super) fn forget(&self, id: TableId) -> Result<()> {
         if self.store.value(&key_of(id)).is_some() {
             self.write(id, None)?;

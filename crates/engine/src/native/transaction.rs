@@ -39,8 +39,8 @@ use undo::{Step, UndoLog};
 /// Most rows and bytes of several statements that are kept in one batch.
 const JOINED_ROWS: usize = 4096;
 const JOINED_BYTES: usize = 1 << 20;
-/// Most rows of one statement that are kept in one batch: what reads see of it is made anew when one
-/// of them changes.
+/// Most rows of one statement that are kept in one batch: what reads see of it is made again when
+/// one of them changes.
 const BATCH_ROWS: usize = 1 << 16;
 /// A statement asks after so many rows whether it is to stop.
 const ROWS_UNASKED: usize = 1 << 16;
@@ -134,7 +134,7 @@ impl NativeTransaction {
     /// there.
     ///
     /// # Errors
-    /// What reading rows that stay locked gives.
+    /// Errors of reading rows that stay locked.
     pub(crate) fn back_to(&mut self, name: &str, release: bool) -> Result<bool> {
         let found = self.savepoints.iter().rposition(|(known, _)| known.eq_ignore_ascii_case(name));
         let Some(at) = found else { return Ok(false) };
@@ -195,7 +195,7 @@ impl NativeTransaction {
     ///
     /// # Errors
     /// A key that is there (1062), more rows than one commit takes (1235), 1317 when `stop` is
-    /// asked, and what reading gives.
+    /// asked, and errors of reading.
     pub(crate) fn apply(&mut self, changes: &[Change], stop: &Stop) -> Result<Counts> {
         let more: usize = changes.iter().map(Change::bytes).sum();
         self.hold(self.bytes().saturating_add(more))?;
@@ -359,7 +359,7 @@ impl TableWrites {
         }
     }
 
-    /// Joins the newest batches while one has no more rows than the one behind it: few batches are
+    /// Joins the newest batches while one has no more rows than the one after it: few batches are
     /// left of many statements with a row each, and no row is copied more than a dozen times. The
     /// numbers of rows stay what they are.
     fn join_small(&mut self) {

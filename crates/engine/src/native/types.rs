@@ -27,9 +27,9 @@ pub(crate) use name::{history, restore_json, sql_type, type_name};
 
 /// Digits of a DECIMAL.
 const PRECISION_MAX: u32 = 65;
-/// Digits behind the point that values can have here and in MySQL.
+/// Digits after the point that values can have here and in MySQL.
 const SCALE_MAX: u32 = 30;
-/// Digits behind the seconds.
+/// Digits after the seconds.
 const FRACTION_MAX: u32 = 6;
 /// Most bytes of a VARCHAR or VARBINARY.
 const VARCHAR_BYTES_MAX: u32 = 65_535;

@@ -25,8 +25,7 @@ impl Definer {
     /// them; otherwise everything is verified.
     ///
     /// # Errors
-    /// A definition that changes meanwhile (1412), 1317 when it is stopped, and what reading
-    /// gives.
+    /// A definition that changes meanwhile (1412), 1317 when it is stopped, and errors of reading.
     pub(super) fn check_table(&self, def: &NativeDef, quick: bool) -> Result<Vec<Message>> {
         let snapshot = self.catalog.store().snapshot();
         let table = table_of(&snapshot, def)?;

@@ -161,7 +161,7 @@ impl Statement<'_> {
     /// Plans a statement that was parsed.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words; 1235 for what is beyond us.
+    /// MySQL's errors of the statement; 1235 for what is beyond us.
     pub(crate) async fn plan(mut self, change: &Parsed<'_>) -> Result<Plan> {
         match change {
             Parsed::Insert(insert) => {

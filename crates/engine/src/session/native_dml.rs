@@ -30,7 +30,7 @@ const TRIES: u32 = 20;
 pub(super) struct Loading {
     loader: Loader,
     counts: Counts,
-    /// Rows that planning left out, of all pieces that were carried out.
+    /// Rows that planning left out, of all pieces that were executed.
     skipped: u64,
     /// AUTO_INCREMENT values of all of them.
     numbers: Numbers,
@@ -43,7 +43,7 @@ impl Session {
     /// Runs `INSERT`, `REPLACE`, `UPDATE` or `DELETE` on native tables.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words. Nothing of it is done then.
+    /// MySQL's errors of the statement. Nothing of it is done then.
     pub(super) async fn change_native(&mut self, sql: &str) -> Result<Outcome> {
         let change = read_long(sql, &self.stop, || pelorus_sql::dml::parse(sql, self.mode))??;
         if let Parsed::Load(load) = &change {
@@ -168,7 +168,7 @@ impl Session {
         self.load_rows(loading).await.map(drop)
     }
 
-    /// Carries out what was read of the file.
+    /// Executes what was read of the file.
     async fn load_rows(&mut self, loading: &mut Loading) -> Result<Plan> {
         let _change = self.engine.global_read_lock().change().await;
         let view = self.view();
@@ -248,13 +248,13 @@ impl Session {
         Ok(counts)
     }
 
-    /// What the client and the session are told of a statement that was carried out.
+    /// What the client and the session are told of a statement that was executed.
     pub(super) fn changed(&mut self, plan: &mut Plan, counts: &Counts) -> Outcome {
         self.tell(plan, counts);
         Outcome::Done(plan.done(counts, self.login.found_rows, self.diagnostics.count()))
     }
 
-    /// Warnings and AUTO_INCREMENT values of a plan that was carried out.
+    /// Warnings and AUTO_INCREMENT values of a plan that was executed.
     fn tell(&mut self, plan: &mut Plan, counts: &Counts) {
         let mut warnings = std::mem::take(&mut plan.warnings);
         if let [change] = plan.changes.as_slice() {

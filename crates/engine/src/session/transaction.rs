@@ -70,7 +70,7 @@ pub(super) struct Own {
     /// Its `LAST_INSERT_ID()` as it was last heard of.
     pub(super) insert_id: u64,
     /// A transaction is being begun on it that the session does not know to be there yet. What is
-    /// open on it behind a kill is nobody's then; without this, a procedure has begun it.
+    /// open on it after a kill is nobody's then; without this, a procedure has begun it.
     pub(super) is_beginning: bool,
 }
 
@@ -209,7 +209,7 @@ impl Session {
     }
 
     /// Ends the transaction on its link. Until there is an answer it may go on: a kill may come
-    /// before the server has heard of it, and behind that. So it may when the server refuses.
+    /// before the server has heard of it, and after that. So it may when the server refuses.
     async fn end_on_link(&mut self, link: &str, word: &str) -> Result<()> {
         self.transaction.ending = true;
         let result = self.on_own_as_it_is(link, word).await;
@@ -266,9 +266,10 @@ impl Session {
         }
     }
 
-    /// Takes over such a transaction wherever the latest answers tell of one: a procedure that gives
-    /// rows says so behind them. Where one seems open, a statement that is still being stopped there
-    /// is waited for: what was read before it may be no more, a deadlock says nothing of itself.
+    /// Takes over such a transaction wherever the latest answers tell of one: a procedure that
+    /// gives rows says so after them. Where one seems open, a statement that is still being stopped
+    /// there is waited for: what was read before it may be no more, a deadlock says nothing of
+    /// itself.
     async fn adopt_left_open(&mut self) {
         if self.transaction.open.is_some() {
             return;
@@ -297,7 +298,7 @@ impl Session {
         self.adopt_left_open().await;
     }
 
-    /// Finds out whether a transaction is open on an own connection behind an error, which does not
+    /// Finds out whether a transaction is open on an own connection after an error, which does not
     /// say so: a procedure may have begun one before it failed, and a deadlock ends it.
     pub(super) async fn learn_transaction(&mut self, link: &str) {
         if self.transaction.open.is_none() && self.transaction.pinned.contains_key(link) {
@@ -501,7 +502,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a transaction is open on an own connection, behind whatever is still stopped there.
+    /// Whether a transaction is open on an own connection, after whatever is still stopped there.
     async fn is_inside(&mut self, name: &str) -> Result<bool> {
         let Some(own) = self.transaction.pinned.get(name) else { return Ok(false) };
         let is_inside = own.pinned.settled().await;

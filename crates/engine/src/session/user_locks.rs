@@ -56,7 +56,7 @@ impl Session {
     /// query with their results in their places. `None` for a query that calls none.
     ///
     /// # Errors
-    /// Calls under conditions, with tables or in one another (1235); what the calls give.
+    /// Calls under conditions, with tables or in one another (1235); errors of the calls.
     pub(super) async fn with_user_locks(
         &mut self,
         view: &View,

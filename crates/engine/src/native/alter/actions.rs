@@ -40,7 +40,7 @@ impl<'d> Draft<'d> {
         Self { definer, def, definition, origins, renamed, repartitions, written_null }
     }
 
-    /// Carries out one action, in its turn (`order`).
+    /// Executes one action, in its turn (`order`).
     ///
     /// # Errors
     /// What it names and is not there, or is there already; 1235 for what native tables do not do.

@@ -54,7 +54,7 @@ pub(super) fn without_empty(texts: &ArrayRef) -> Option<ArrayRef> {
 /// The texts that numbers are shown as, and their type.
 ///
 /// # Errors
-/// What making texts of numbers gives.
+/// Errors of making texts of numbers.
 pub(super) fn texts(array: &ArrayRef, from: &ColumnType) -> Result<(ArrayRef, ColumnType)> {
     let to = ColumnType::varchar(DIGITS_MAX, UTF8MB4_BIN);
     let plain = pelorus_functions::convert(array, from, &to, &EvalContext::default())?;

@@ -20,7 +20,7 @@ type Place = (usize, Vec<u8>);
 /// ended the copy.
 ///
 /// # Errors
-/// What reading gives.
+/// Errors of reading.
 pub(super) fn first(
     def: &NativeDef,
     table: &TableSnapshot,

@@ -45,7 +45,7 @@ fn turn(action: &AlterAction) -> Turn {
 }
 
 impl Draft<'_> {
-    /// Carries out all actions of a statement.
+    /// Executes all actions of a statement.
     ///
     /// # Errors
     /// What an action names and is not there, or is there already; 1235 for what native tables do

@@ -239,7 +239,7 @@ fn added(definer: &Definer, derived: &Derived, definition: &TableDefinition, at:
     }
 }
 
-/// A moment as a packed DATETIME with so many digits behind the seconds.
+/// A moment as a packed DATETIME with so many digits after the seconds.
 fn moment(micros: i64, zone: TimeZone, digits: u32) -> i64 {
     let step = 10_i64.pow(6_u32.saturating_sub(digits));
     let cut = micros - micros.rem_euclid(step);

@@ -49,7 +49,7 @@ impl Drop for Hidden<'_> {
 /// Drops a table that never took its place.
 ///
 /// # Errors
-/// What the disk gives.
+/// I/O errors.
 pub(crate) fn discard(store: &Database, id: TableId) -> Result<()> {
     let counter = NativeDef::auto_key(id);
     if store.value(&counter).is_some() {
@@ -59,13 +59,13 @@ pub(crate) fn discard(store: &Database, id: TableId) -> Result<()> {
 }
 
 impl Definer {
-    /// Writes a table anew under a definition, and puts it in the old one's place, or in that which
-    /// the definition and its database say. The table is frozen. Foreign keys of `others` follow in
-    /// the same step.
+    /// Writes a table again under a definition, and puts it in the old one's place, or in that
+    /// which the definition and its database say. The table is frozen. Foreign keys of `others`
+    /// follow in the same step.
     ///
     /// # Errors
     /// The first row that does not fit, a key that is there twice (1062), a row without partition
-    /// (1526), 1317 when it is stopped, and what the disk gives. The old table is as it was then.
+    /// (1526), 1317 when it is stopped, and I/O errors. The old table is as it was then.
     pub(super) fn rewrite(
         &self,
         def: &NativeDef,
@@ -117,7 +117,7 @@ impl Definer {
     }
 
     /// The bounds of AUTO_INCREMENT under the new table's number; the old one's does not count for
-    /// a table that is to begin anew.
+    /// a table that is to begin again.
     fn counters(
         &self,
         def: &NativeDef,

@@ -27,7 +27,7 @@ use crate::native::write::warnings::Warnings;
 
 /// Rows of a batch of a scan.
 const BATCH_ROWS: usize = 8192;
-/// Most rows and about most bytes that are made anew at a time.
+/// Most rows and about most bytes that are made again at a time.
 pub(super) const PIECE_ROWS: usize = 1 << 17;
 const PIECE_BYTES: usize = 64 << 20;
 
@@ -54,7 +54,7 @@ impl<'d> Reader<'d> {
     /// A reader of the rows that a snapshot has.
     ///
     /// # Errors
-    /// What reading the descriptions of chunks gives.
+    /// Errors of reading the descriptions of chunks.
     pub(super) fn new(def: &'d NativeDef, table: &TableSnapshot, sorted: bool) -> Result<Self> {
         let request = ScanRequest {
             columns: (0..def.columns.len()).collect(),
@@ -85,7 +85,7 @@ impl<'d> Reader<'d> {
     /// The next rows.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     pub(super) fn next(&mut self) -> Result<Option<Piece>> {
         let mut batches: Vec<Vec<ArrayRef>> = Vec::new();
         let (mut partition, mut rows, mut bytes) = (None, 0, 0);

@@ -265,7 +265,7 @@ impl Part {
         !matches!(self.function, Function::TimeSlice(micros) if micros % DAY != 0)
     }
 
-    /// Digits behind the seconds that tell its values apart: slices of time can begin between the
+    /// Digits after the seconds that tell its values apart: slices of time can begin between the
     /// values of a column.
     fn digits(&self) -> u8 {
         let own = self.ty.decimals.min(6);

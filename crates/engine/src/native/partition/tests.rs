@@ -120,7 +120,7 @@ fn table_of_texts(collation: &str, partitioning: &str) -> Partitioner {
 }
 
 /// Texts of letters that count as others or as several, spaces, and a character below the space,
-/// which is not compared behind a space.
+/// which is not compared after a space.
 fn text() -> impl Strategy<Value = String> {
     "[aAbäÆeEsSß \u{1}]{0,4}".prop_filter("has one", |text| !text.contains(" \u{1}"))
 }

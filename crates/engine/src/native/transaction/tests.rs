@@ -210,7 +210,7 @@ async fn savepoints_take_what_was_written_since_and_no_more() {
     assert_eq!(tx.undo.memory(), 0);
 }
 
-/// What one statement reads is not gathered anew for the next.
+/// What one statement reads is not gathered again for the next.
 #[tokio::test]
 async fn what_has_not_changed_is_read_as_it_was_before() {
     let (engine, _client) = with_tables(&TABLES).await;

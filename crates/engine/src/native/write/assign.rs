@@ -51,7 +51,7 @@ impl Statement<'_> {
     /// Reads the assignments of a statement to one table.
     ///
     /// # Errors
-    /// Unknown columns (1054), generated columns, and what DEFAULT gives.
+    /// Unknown columns (1054), generated columns, and errors of DEFAULT.
     pub(super) fn sources(
         &self,
         def: &NativeDef,

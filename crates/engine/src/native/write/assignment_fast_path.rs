@@ -20,7 +20,7 @@ use crate::native::expression::RowExpression;
 /// Assignments to rows that have new rows beside them, in their order.
 #[derive(Debug)]
 pub(super) struct Direct {
-    /// The columns of the table, and behind them those of the new rows.
+    /// The columns of the table, and after them those of the new rows.
     targets: Vec<Target>,
     assignments: Vec<(usize, RowExpression)>,
 }

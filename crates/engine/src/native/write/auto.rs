@@ -56,7 +56,7 @@ impl Numbers {
         self.first_made.or(self.last).unwrap_or(0)
     }
 
-    /// Those of a change that was carried out: the first number is that of the first row that was
+    /// Those of a change that was executed: the first number is that of the first row that was
     /// written, and where none was, there is none.
     pub(crate) fn of_written(self, change: &Change, counts: &Counts) -> Numbers {
         let Some(made) = &change.made else { return self };
@@ -90,7 +90,7 @@ fn number_at(change: &Change, position: usize) -> Option<u64> {
 ///
 /// # Errors
 /// No number is left that the column holds (1467; most columns give their last one again instead),
-/// and what raising the bound gives.
+/// and errors of raising the bound.
 pub(crate) fn number(
     store: &Database,
     def: &NativeDef,
@@ -109,10 +109,10 @@ pub(crate) fn number(
     Ok(numbers)
 }
 
-/// Moves the counter behind numbers that rows got by assignments.
+/// Moves the counter after numbers that rows got by assignments.
 ///
 /// # Errors
-/// What raising the bound gives.
+/// Errors of raising the bound.
 pub(crate) fn follow(
     store: &Database,
     def: &NativeDef,
@@ -135,11 +135,11 @@ fn most(array: &ArrayRef) -> Option<u64> {
     array.as_primitive_opt::<UInt64Type>()?.iter().flatten().max()
 }
 
-/// Where a table whose rows nobody changes may go on counting: at `first`, or behind its largest
+/// Where a table whose rows nobody changes may go on counting: at `first`, or after its largest
 /// number.
 ///
 /// # Errors
-/// What reading gives.
+/// Errors of reading.
 pub(crate) fn free_from(store: &Arc<Database>, def: &NativeDef, first: u64) -> Result<u64> {
     let Some(auto) = &def.auto else { return Ok(first) };
     let snapshot = store.snapshot();
@@ -168,7 +168,7 @@ pub(crate) fn free_from(store: &Arc<Database>, def: &NativeDef, first: u64) -> R
 /// Lets a table go on counting at a number, which may lie below those that it gave before.
 ///
 /// # Errors
-/// What writing it down gives.
+/// Errors of writing it down.
 pub(crate) fn restart(store: &Database, def: &NativeDef, next: u64) -> Result<()> {
     let Some(auto) = &def.auto else { return Ok(()) };
     // Whoever takes a number from now on finds the new bound and raises it.
@@ -207,7 +207,7 @@ pub(crate) fn number_in(array: &ArrayRef, row: usize) -> Option<u64> {
 /// Writes exact numbers down in the place of bounds that lie ahead of them.
 ///
 /// # Errors
-/// What writing them down gives.
+/// Errors of writing them down.
 pub(crate) fn keep(store: &Database, tables: &[Arc<NativeDef>]) -> Result<()> {
     // Whoever takes a number meanwhile finds the lower bound and raises it, before it is used.
     let _held = RAISING.lock();

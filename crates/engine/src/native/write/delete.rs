@@ -24,7 +24,7 @@ impl Statement<'_> {
     /// Plans a `DELETE`.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words; 1235 for RETURNING.
+    /// MySQL's errors of the statement; 1235 for RETURNING.
     pub(super) async fn delete(&self, delete: &Delete) -> Result<Plan> {
         if !delete.returning.is_empty() {
             return Err(Error::unsupported(

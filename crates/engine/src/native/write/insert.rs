@@ -37,7 +37,7 @@ impl Statement<'_> {
     /// Plans an `INSERT` or `REPLACE`.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words.
+    /// MySQL's errors of the statement.
     pub(super) async fn insert(&mut self, insert: &Insert<'_>) -> Result<Plan> {
         let def = self.table(&insert.table)?;
         let only = NamedPartitions::of(&def, &insert.partitions)?;

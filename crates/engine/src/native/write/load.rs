@@ -69,7 +69,7 @@ pub(crate) struct Loader {
     held: Reservation,
     /// Why there is no memory for more of them.
     refused: Option<Refused>,
-    /// So many bytes of rows are carried out at once.
+    /// So many bytes of rows are committed at once.
     pub(crate) piece_bytes: usize,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Found {
 /// to read.
 ///
 /// # Errors
-/// A definition that has changed since the version was pinned (1412), and what reading gives.
+/// A definition that has changed since the version was pinned (1412), and errors of reading.
 pub(crate) fn existing(
     def: &NativeDef,
     pin: &Snapshot,
@@ -97,10 +97,11 @@ fn key_text(def: &NativeDef, at: usize, values: &dyn Array, row: usize) -> Strin
         .map_or_else(|_| String::new(), |value| crate::scalar::text_of(&value, ty))
 }
 
-/// The first row of some batches whose key is there in a version of the table or in a row before it.
+/// The first row of some batches whose key is there in a version of the table or in a row before
+/// it.
 ///
 /// # Errors
-/// What [`existing`] gives.
+/// Errors of [`existing`].
 pub(crate) fn first_duplicate(
     def: &NativeDef,
     pin: &Snapshot,

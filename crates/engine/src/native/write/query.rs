@@ -52,7 +52,7 @@ impl Statement<'_> {
     /// Begins a query; what it leaves of warnings is told by [`Self::told`].
     ///
     /// # Errors
-    /// What the query gives.
+    /// Errors of the query.
     pub(super) async fn ask(&self, context: &QueryContext, sql: &str) -> Result<Answer> {
         let result = pelorus_query::run(context, sql, RowForm::Text).await?;
         for (code, message) in result.warnings {
@@ -98,7 +98,8 @@ impl Statement<'_> {
     /// All rows of a query.
     ///
     /// # Errors
-    /// What the query gives, and more bytes than one commit takes (1235), as soon as there are so many.
+    /// Errors of the query, and more bytes than one commit takes (1235), as soon as there are so
+    /// many.
     pub(super) async fn all(
         &self,
         context: &QueryContext,
@@ -125,7 +126,7 @@ impl Statement<'_> {
     /// The values of expressions that need no row.
     ///
     /// # Errors
-    /// What they give.
+    /// Errors of the evaluation.
     pub(super) async fn values(&self, expressions: &[String]) -> Result<Vec<Typed>> {
         let mut values = Vec::with_capacity(expressions.len());
         for some in expressions.chunks(EXPRESSIONS_MAX) {
@@ -150,7 +151,7 @@ impl Statement<'_> {
     /// Subqueries read other tables as everywhere.
     ///
     /// # Errors
-    /// What they give.
+    /// Errors of the evaluation.
     pub(super) async fn over_rows(
         &self,
         table: &str,
@@ -184,7 +185,7 @@ impl Statement<'_> {
     }
 }
 
-/// The columns behind the number, in the order of the numbers.
+/// The columns after the number, in the order of the numbers.
 fn in_order(
     columns: &[Column],
     batches: &[RecordBatch],

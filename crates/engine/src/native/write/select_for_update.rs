@@ -33,7 +33,7 @@ impl Statement<'_> {
     /// derived tables are not locked, as in MySQL.
     ///
     /// # Errors
-    /// What the query gives; 1235 where it is not clear which rows it locks.
+    /// Errors of the query; 1235 where it is not clear which rows it locks.
     pub(crate) async fn lock(mut self, sql: &str) -> Result<Plan> {
         // The query itself will warn.
         self.diagnostics = Diagnostics::default();
@@ -78,10 +78,10 @@ impl Statement<'_> {
         Ok(plan)
     }
 
-    /// The tables whose rows are locked, with what they go by: all of `FROM`, or those behind `OF`.
+    /// The tables whose rows are locked, with what they go by: all of `FROM`, or those after `OF`.
     ///
     /// # Errors
-    /// A name behind `OF` that no table goes by (3568), tables that are not native (1235).
+    /// A name after `OF` that no table goes by (3568), tables that are not native (1235).
     fn locked_tables(&self, query: &Query, select: &Select) -> Result<Vec<(TableName, String)>> {
         let mut tables = Vec::new();
         select.from.iter().for_each(|element| tables_of(element, &mut tables));
@@ -109,8 +109,8 @@ impl Statement<'_> {
     }
 }
 
-/// What stands behind `FROM` to find the rows of a table that a query locks: those that it shows,
-/// or more where they are not clear.
+/// The part after `FROM` to find the rows of a table that a query locks: those that it shows, or
+/// more where they are not clear.
 fn rows_to_lock(
     query: &Query,
     select: &Select,

@@ -22,8 +22,8 @@ impl Statement<'_> {
     /// Whole rows of a table.
     ///
     /// # Errors
-    /// A TIMESTAMP of the primary key that the session's clock showed twice (1235), what reading
-    /// gives.
+    /// A TIMESTAMP of the primary key that the session's clock showed twice (1235), errors of
+    /// reading.
     pub(super) fn stored_rows(
         &self,
         def: &NativeDef,

@@ -38,7 +38,7 @@ impl Statement<'_> {
     /// Plans an `UPDATE`.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words.
+    /// MySQL's errors of the statement.
     pub(super) async fn update(&mut self, update: &Update) -> Result<Plan> {
         self.policy =
             Policy { nulls: NullRule::Replace, numbering: Numbering::Given, ..self.policy };
@@ -145,7 +145,7 @@ impl Statement<'_> {
     /// the query.
     ///
     /// # Errors
-    /// What the query gives, and more rows than one commit takes (1235).
+    /// Errors of the query, and more rows than one commit takes (1235).
     pub(super) async fn rows_of(
         &self,
         def: &NativeDef,
@@ -196,7 +196,7 @@ impl Statement<'_> {
     /// Which keys of rows are there, as the statement sees the table.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     pub(super) fn present(
         &self,
         def: &NativeDef,
@@ -349,7 +349,7 @@ pub(super) fn partitions_of(tables: &[TableWithJoins], alias: &str) -> Vec<Strin
 /// The past cannot be changed.
 ///
 /// # Errors
-/// `FOR SYSTEM_TIME` behind the table that goes by a name (1064).
+/// `FOR SYSTEM_TIME` after the table that goes by a name (1064).
 pub(super) fn refuse_version(tables: &[TableWithJoins], alias: &str) -> Result<()> {
     match factor_of(tables, alias) {
         Some(TableFactor::Table { version: Some(version), .. }) => Err(Error::new(

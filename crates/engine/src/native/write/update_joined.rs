@@ -39,7 +39,7 @@ impl Statement<'_> {
     /// Plans an `UPDATE` of several tables.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words.
+    /// MySQL's errors of the statement.
     pub(super) async fn update_joined(&self, update: &Update) -> Result<Plan> {
         let mut tables = Vec::new();
         update.tables.iter().for_each(|element| tables_of(element, &mut tables));

@@ -64,7 +64,7 @@ impl Session {
         stream::grid(&grid).map(Outcome::Rows)
     }
 
-    /// Says what was found, and lets the table be read anew where its rows could not be put right.
+    /// Says what was found, and lets the table be read again where its rows could not be put right.
     fn say_found(
         &self,
         name: &MirrorName,

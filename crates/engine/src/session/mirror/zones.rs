@@ -34,8 +34,8 @@ struct Known {
     told: Told,
 }
 
-/// When a server is asked: on the monotonic clock, and the number of the stream of its binlog. Behind
-/// another stream there may be another server, or one that has been started anew.
+/// When a server is asked: on the monotonic clock, and the number of the stream of its binlog.
+/// After another stream there may be another server, or one that has been started again.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: Duration,

@@ -21,7 +21,7 @@ const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::PLUGIN_AUTH)
     .with(Capabilities::DEPRECATE_EOF);
 
-/// It knows of each connection whether a transaction is open, and carries out everything but an
+/// It knows of each connection whether a transaction is open, and executes everything but an
 /// UPDATE, which is always a deadlock.
 struct Fake {
     /// The statement that is answered once a KILL has come; the first time that it is heard.

@@ -32,7 +32,7 @@ const PIECES_MAX: u64 = 65_536;
 const PIECES: usize = 2048;
 /// Rows that are looked at together.
 const ROWS: usize = 200;
-/// So many rows that seem to differ are looked at one by one; of more the table is read anew.
+/// So many rows that seem to differ are looked at one by one; of more the table is read again.
 const SUSPECTS_MAX: usize = 100_000;
 /// How often a range is looked at whose rows cannot be named.
 const TRIES: usize = 5;
