@@ -35,7 +35,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The offset behind the last unit.
+    /// The offset after the last unit.
     pub(crate) fn end(&self) -> u64 {
         extent_end(self.offset, u64::from(self.length))
     }

@@ -80,7 +80,7 @@ fn parse_table(from: &mut Cursor<'_>) -> Decoded<TableEntry> {
     Ok(TableEntry { schema, name, created, changed })
 }
 
-/// The name in a definition: the database's and the table's, each with a zero byte behind it. A
+/// The name in a definition: the database's and the table's, each with a zero byte after it. A
 /// table that is being made to take another's place has none.
 pub(crate) fn name_of(definition: &[u8]) -> Option<String> {
     let mut parts = definition.split(|byte| *byte == 0);
