@@ -178,7 +178,7 @@ impl AggregateCall {
     }
 }
 
-/// Binds an aggregate. `COUNT` without arguments is `COUNT(*)`. Behind its values, `GROUP_CONCAT` is
+/// Binds an aggregate. `COUNT` without arguments is `COUNT(*)`. After its values, `GROUP_CONCAT` is
 /// given the bytes that rows are sorted by (a constant where they are not) and the separator, a
 /// constant.
 ///

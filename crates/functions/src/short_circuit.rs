@@ -24,7 +24,7 @@ pub type Ask<'a> = dyn FnMut(usize, &[usize]) -> Result<ArrayRef> + 'a;
 pub(crate) enum Flow {
     /// A condition and two results.
     If,
-    /// Conditions and results by turns, then the result of ELSE if there is one.
+    /// Conditions and results alternately, then the result of ELSE if there is one.
     Case,
     /// The first that is not NULL.
     Coalesce,
@@ -136,7 +136,7 @@ struct Run<'r, 'c, 'a> {
 }
 
 impl<'c> Run<'_, 'c, '_> {
-    /// Conditions and results by turns up to a place, where the result of all others may be.
+    /// Conditions and results alternately up to a place, where the result of all others may be.
     fn branches(&mut self, end: usize) -> Result<()> {
         for condition in (0..end).step_by(2) {
             let chosen = self.split(condition)?;

@@ -48,7 +48,7 @@ pub enum Moment {
 struct Span {
     /// The first second.
     from: i64,
-    /// The first second behind it.
+    /// The first second after it.
     until: i64,
     /// Seconds east.
     offset: i64,

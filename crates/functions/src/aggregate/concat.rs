@@ -58,7 +58,7 @@ struct Concat {
 struct Rows {
     /// What each is sorted by and its text, with their lengths in front of them.
     bytes: Vec<u8>,
-    /// How long the texts are, with a separator behind each.
+    /// How long the texts are, with a separator after each.
     length: usize,
     /// From how many bytes on rows are looked through for some to leave out.
     full: usize,
@@ -140,7 +140,7 @@ impl Plan {
         }
     }
 
-    /// Whether texts of a length, with a separator behind each, leave nothing for others.
+    /// Whether texts of a length, with a separator after each, leave nothing for others.
     fn is_over(&self, length: usize) -> bool {
         length > self.limit.saturating_add(self.measure(&self.separator))
     }

@@ -35,7 +35,7 @@ struct Others {
     /// Their keys.
     known: HashSet<Box<[u8]>>,
     key_bytes: usize,
-    /// The rows themselves, one behind another.
+    /// The rows themselves, one after another.
     encoded: Vec<u8>,
 }
 
@@ -133,7 +133,7 @@ impl std::fmt::Debug for Distinct {
     }
 }
 
-/// Wraps an aggregate, which takes `inner_args` and may take constants behind them. Only the first
+/// Wraps an aggregate, which takes `inner_args` and may take constants after them. Only the first
 /// `values` arguments tell rows apart.
 pub(super) fn wrap(
     inner: AggregateCall,

@@ -37,7 +37,7 @@ fn is_of_texts(text: &Arg, number: &Arg) -> bool {
 pub enum EqualityKey {
     /// Whole numbers, one side within BIGINT. What is beyond equals nothing, as NULL does.
     Integer,
-    /// Exact numbers with so many digits before and behind the point.
+    /// Exact numbers with so many digits before and after the point.
     Decimal { whole: u8, scale: u8 },
     /// Doubles.
     Real,

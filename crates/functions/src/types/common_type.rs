@@ -137,7 +137,7 @@ fn number(args: &[&Arg]) -> ColumnType {
 }
 
 /// What two numbers have in common where a FLOAT is among them or follows. MySQL goes from left to
-/// right, and a BIGINT behind a FLOAT is not one in front of it.
+/// right, and a BIGINT after a FLOAT is not one in front of it.
 fn with_float(left: WireType, right: WireType) -> WireType {
     use WireType::{Double, Float, Int24, LongLong, Short, Tiny, Year};
     match (left, right) {

@@ -67,7 +67,7 @@ impl Members {
     /// The numbers of values.
     ///
     /// # Errors
-    /// A text that is no value of the column, and `''` where it could be a member behind others as
+    /// A text that is no value of the column, and `''` where it could be a member after others as
     /// well as the error value.
     pub fn numbers(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let number = |row: usize| -> Result<Option<u64>> {

@@ -81,7 +81,7 @@ impl Cursor<'_> {
         self.peek().is_some_and(|byte| byte.is_ascii_digit())
     }
 
-    /// Whether a byte stands here, and a digit behind it.
+    /// Whether a byte stands here, and a digit after it.
     fn has_part(&self, mark: u8) -> bool {
         self.peek() == Some(mark) && self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit)
     }
@@ -109,7 +109,7 @@ struct Between {
     spaces: bool,
 }
 
-/// Reads a date; `None` when the text has not three parts, or something between or behind them that
+/// Reads a date; `None` when the text has not three parts, or something between or after them that
 /// no date has. Parts that no date has leave it without a value, and not [`Parsed::shaped`].
 fn read_datetime(text: &str, any_day: bool) -> Option<(Parsed<DateTime>, Between)> {
     let mut cursor = Cursor { text: text.as_bytes(), at: 0 };
@@ -271,7 +271,7 @@ pub(crate) fn number_with(value: Decimal, any_day: bool) -> Option<DateTime> {
     plus_fraction(build(parts_of(date, time)?, 0, any_day)?, micros)
 }
 
-/// The least number that has a time of day behind its date.
+/// The least number that has a time of day after its date.
 const LEAST_WITH_TIME: u64 = 101_000_000;
 
 /// Whether a number is a date alone, and has a fraction, which no date has.
@@ -434,8 +434,8 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// Whether servers of other makes may read a text as another date or time: one with an offset, an
-/// exponent or a `T`, with more spaces than the one behind the day, of digits alone at its start, or with
-/// more than six digits of a second.
+/// exponent or a `T`, with more spaces than the one after the day, of digits alone at its start, or
+/// with more than six digits of a second.
 pub(crate) fn is_disputed(text: &str) -> bool {
     let text = trim_start(text);
     let text = text.strip_prefix('-').unwrap_or(text).as_bytes();

@@ -33,7 +33,7 @@ pub(crate) struct Lenience {
     zero_number: bool,
     /// Any day up to 31 of a text passes.
     any_text: bool,
-    /// Nothing is said of the fraction that a number has behind a date alone, and which is cut.
+    /// Nothing is said of the fraction that a number has after a date alone, and which is cut.
     any_fraction: bool,
 }
 

@@ -146,7 +146,7 @@ struct Read {
     empty: bool,
 }
 
-/// Reads digits of a base behind one sign, if any; a negative base reads them as a BIGINT.
+/// Reads digits of a base after one sign, if any; a negative base reads them as a BIGINT.
 fn read_base(digits: &str, base: i64) -> Read {
     let radix = u32::try_from(base.unsigned_abs()).unwrap_or(10);
     let trimmed = digits.trim_start();
