@@ -95,7 +95,7 @@ pub(crate) struct Connection {
 }
 
 /// What tells a server from one that takes its place, and its run from the next: the numbers of
-/// connections begin anew with it.
+/// connections begin again with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
     /// What the server said of itself.
@@ -364,9 +364,9 @@ impl Connection {
         Ok(Statement { id: ok.id, params: ok.parameters, columns })
     }
 
-    /// Runs a prepared statement, once: the command that frees it goes out behind it, and so it is
-    /// freed whatever becomes of its answer. (No answer comes to that, and the server looks at it when
-    /// it has sent all rows.)
+    /// Runs a prepared statement, once: the command that frees it goes out after it, and so it is
+    /// freed whatever becomes of its answer. (No answer comes to that, and the server looks at it
+    /// when it has sent all rows.)
     pub(crate) async fn execute(
         &mut self,
         statement: &Statement,

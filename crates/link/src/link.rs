@@ -265,8 +265,8 @@ impl Link {
         (config.remote_database(local) == Some(remote)).then(|| local.to_owned())
     }
 
-    /// Makes sessions with the server begin anew where nothing is kept in them: they have what was set
-    /// globally when they began.
+    /// Makes sessions with the server begin again where nothing is kept in them: they have what was
+    /// set globally when they began.
     pub fn renew(&self) {
         for server in &self.inner.servers {
             server.renew();

@@ -30,7 +30,7 @@ pub(crate) struct Server {
     /// Connections that exist, lent or resting.
     open: AtomicUsize,
     closed: AtomicBool,
-    /// How often all connections were to be made anew.
+    /// How often all connections were to be made again.
     renewed: AtomicU64,
     health: Mutex<Health>,
     pub(crate) ranges: AtomicU64,
@@ -204,8 +204,8 @@ impl Server {
     }
 
     /// Stops a statement on another connection of this server, known by its number; or, when the
-    /// server has begun anew since, or another has taken its place, nobody's, and gives `false`: the
-    /// connection is no more.
+    /// server has begun again since, or another has taken its place, nobody's, and gives `false`:
+    /// the connection is no more.
     pub(crate) async fn kill(
         self: &Arc<Self>,
         id: u32,
@@ -387,7 +387,7 @@ fn saw_begin(asking: &Run, run: &Run) -> bool {
 }
 
 /// Whether the number of a connection that was made `age` ago is still its own on a server that
-/// says who it is and for how many seconds it has been up: numbers begin anew with the server, and
+/// says who it is and for how many seconds it has been up: numbers begin again with the server, and
 /// then belong to others.
 fn is_of_run(run: &Run, age: Duration, server: &Option<String>, uptime: Option<u64>) -> bool {
     // Seconds are cut off.

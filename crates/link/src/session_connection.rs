@@ -96,7 +96,7 @@ impl Pinned {
         Ok(Held { guard: Some(guard), status: Arc::clone(&self.status) })
     }
 
-    /// Whether the server has a transaction open, behind whatever is still read or stopped.
+    /// Whether the server has a transaction open, after whatever is still read or stopped.
     ///
     /// # Errors
     /// A connection that broke: 1430.

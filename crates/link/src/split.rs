@@ -25,7 +25,7 @@ use self::bound::{Bound, Domain};
 use crate::link::Inner;
 use crate::table::{RemoteKey, RemotePartition, RemoteTable};
 
-/// Bounds are found anew after so long, or when the table has grown by much.
+/// Bounds are found again after so long, or when the table has grown by much.
 const KEEP_FOR: Duration = Duration::from_secs(600);
 /// Tables below this many rows are not worth cutting.
 const SMALL: u64 = 2_000;

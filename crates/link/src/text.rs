@@ -218,7 +218,7 @@ fn is_blank(byte: Option<&u8>) -> bool {
     byte.is_none_or(|&byte| byte.is_ascii_whitespace() || byte.is_ascii_control())
 }
 
-/// Whether the quotes of a hint are closed within it: MySQL looks for its end behind them.
+/// Whether the quotes of a hint are closed within it: MySQL looks for its end after them.
 fn is_plain_hint(inner: &[u8]) -> bool {
     let mut open = None;
     for &byte in inner {

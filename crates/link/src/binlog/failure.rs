@@ -12,7 +12,7 @@ pub enum FollowFailure {
     /// The source does not have what was read before: it lost transactions in a crash, or another
     /// server took its place that never had them. Everything must be loaded again.
     Diverged,
-    /// The source has begun its binlogs anew while they were read: what it has from now on is not
+    /// The source has begun its binlogs again while they were read: what it has from now on is not
     /// what it gave the same names before. Everything must be loaded again.
     Reset,
     /// The position lies beyond 4 GiB in a binlog file, where no replica can begin to read.

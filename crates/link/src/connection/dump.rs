@@ -23,7 +23,7 @@ const MUCH: i32 = 1 << 20;
 /// Where a dump starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum From<'a> {
-    /// Behind these transactions, on a MySQL.
+    /// After these transactions, on a MySQL.
     Set(&'a GtidSet),
     /// Where the session's `@slave_connect_state` says, on a MariaDB.
     State,

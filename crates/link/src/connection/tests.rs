@@ -4,7 +4,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// A packet that says that a statement was carried out.
+/// A packet that says that a statement was executed.
 const DONE: &[u8] = &[7, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0];
 /// One that says that it was not: error 1298.
 const REFUSED: &[u8] = b"\x0B\0\0\x01\xFF\x12\x05#HY000no";

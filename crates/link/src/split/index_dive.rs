@@ -74,12 +74,12 @@ pub(super) async fn cells(
     Ok(cells)
 }
 
-/// The literal of the only value that the column behind `prefix` has in a cell, to go on with the
+/// The literal of the only value that the column after `prefix` has in a cell, to go on with the
 /// next column; `None` when there are several, or none that may be written. `own` is the value as
 /// it was found in the cell.
 ///
 /// Bounds are told apart by their words. So one value must have the same words in all bounds that
-/// have columns behind it: with two spellings of it (`'acme'` and `'ACME'`, or the two names of an
+/// have columns after it: with two spellings of it (`'acme'` and `'ACME'`, or the two names of an
 /// hour that clocks leave out) a cell between them would be everything from the one bound on *or*
 /// below the other.
 fn one_value(
