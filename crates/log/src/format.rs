@@ -67,7 +67,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
 pub(crate) struct SegmentHeader {
     pub(crate) uuid: [u8; 16],
     pub(crate) number: u64,
-    /// The position of the first byte behind the header.
+    /// The position of the first byte after the header.
     pub(crate) first: Lsn,
     /// Everything before this position was durable when the segment got its name.
     pub(crate) durable: Lsn,

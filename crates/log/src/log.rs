@@ -114,7 +114,7 @@ impl Log {
         Ok(Self::new(disk, folder, options, Recovered { header, file, segments }))
     }
 
-    /// Opens a log: calls `replay` with each record that ends behind `checkpoint.lsn`, in order,
+    /// Opens a log: calls `replay` with each record that ends after `checkpoint.lsn`, in order,
     /// with where it ends and its bytes. All that was replayed is durable when this returns.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl Log {
         Self { disk, folder: folder.to_owned(), uuid, options, state, changed: Condvar::new() }
     }
 
-    /// Puts a record, given in parts, behind all earlier ones; returns where it ends. It is durable
+    /// Puts a record, given in parts, after all earlier ones; returns where it ends. It is durable
     /// when [`wait`](Self::wait) says so.
     ///
     /// Blocks while [`Options::buffer_bytes`] are waiting: the caller then writes them itself, or
@@ -176,7 +176,7 @@ impl Log {
         self.append_keeping(parts, 0)
     }
 
-    /// Appends a record that leaves so many bytes of space behind it.
+    /// Appends a record that leaves so many bytes of space after it.
     fn append_keeping(&self, parts: &[&[u8]], kept: u64) -> Result<Lsn> {
         let bytes = parts.iter().try_fold(0_usize, |sum, part| sum.checked_add(part.len()));
         let bytes = bytes.filter(|&bytes| bytes <= RECORD_BYTES_MAX).ok_or_else(|| {
@@ -263,8 +263,8 @@ impl Log {
         self.state.lock().segments.first_key_value().map_or(Lsn(0), |(_, first)| *first)
     }
 
-    /// A position behind all records so far and before all later ones: what a checkpoint begun
-    /// now has to cover.
+    /// A position after all records so far and before all later ones: what a checkpoint begun now
+    /// has to cover.
     pub fn end(&self) -> Lsn {
         self.state.lock().end()
     }
@@ -274,12 +274,12 @@ impl Log {
         self.state.lock().durable
     }
 
-    /// Bytes of log behind a position: what opening would read.
+    /// Bytes of log after a position: what opening would read.
     pub fn bytes_since(&self, lsn: Lsn) -> u64 {
         self.end().0.saturating_sub(lsn.0)
     }
 
-    /// Removes the segments that hold nothing behind `lsn`, which is a position from which `open`
+    /// Removes the segments that hold nothing after `lsn`, which is a position from which `open`
     /// will never replay again. Some of their files are set aside for new segments.
     ///
     /// # Errors

@@ -151,7 +151,7 @@ fn open_chain(
 struct Bad {
     lsn: Lsn,
     /// Where the group that contains it begins. Groups become durable as a whole, so anything
-    /// durable behind this means that the place was durable too.
+    /// durable after this means that the place was durable too.
     start: Lsn,
     /// Where a later group can begin.
     next: Lsn,
@@ -286,7 +286,7 @@ fn cut_tail(disk: &dyn Disk, last: &Scan, tail: &Tail) -> Result<Arc<dyn DiskFil
     Ok(file)
 }
 
-/// Begins the segment behind the last one, with the groups that nothing says were durable.
+/// Begins the segment after the last one, with the groups that nothing says were durable.
 fn begin_segment(
     disk: &dyn Disk,
     folder: &Path,

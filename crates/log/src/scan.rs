@@ -95,8 +95,8 @@ impl Scan {
         })
     }
 
-    /// The first group at or behind `from` that says that bytes behind `lsn` were durable when it
-    /// was written.
+    /// The first group at or after `from` that says that bytes after `lsn` were durable when it was
+    /// written.
     pub(crate) fn evidence(&mut self, from: Lsn, lsn: Lsn) -> Result<Option<Group>> {
         let mut at = from;
         while self.offset_of(at) < self.length {

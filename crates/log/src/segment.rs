@@ -107,7 +107,7 @@ pub(crate) struct CreateError {
 }
 
 /// Creates a segment, durable when this returns, from a file that was set aside if there is one.
-/// `fill` writes what stands behind the header.
+/// `fill` writes what stands after the header.
 pub(crate) fn create(
     disk: &dyn Disk,
     folder: &Path,

@@ -175,7 +175,7 @@ impl Log {
     }
 
     /// Makes sure that the file of the segment has space up to a position and its padding, and
-    /// `kept` bytes behind it.
+    /// `kept` bytes after it.
     pub(super) fn reserve(&self, state: &mut State, end: Lsn, kept: u64) -> Result<()> {
         let end = end.align_up().ok_or_else(used_up)?;
         let segment = &mut state.segment;
@@ -223,9 +223,9 @@ impl Log {
         kept == wanted
     }
 
-    /// Gives space behind the last record back, for somebody who frees more with it, until
-    /// [`Self::keep_space`]. What the last records take ([`Self::append_last`]) and what an opening takes
-    /// stays: what is lent may be gone for good. Whether there was any.
+    /// Gives space after the last record back, for somebody who frees more with it, until
+    /// [`Self::keep_space`]. What the last records take ([`Self::append_last`]) and what an opening
+    /// takes stays: what is lent may be gone for good. Whether there was any.
     pub fn lend_space(&self) -> bool {
         if self.options.kept_bytes() == 0 {
             return false;
