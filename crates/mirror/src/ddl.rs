@@ -72,7 +72,7 @@ pub(crate) fn kind(text: &str) -> Kind {
 pub(crate) enum Effect {
     /// The definition or the partitions change.
     Change(Arc<Mirror>, Box<TableStatement>, Circumstances),
-    /// The table must be read anew.
+    /// The table must be read again.
     Again(Arc<Mirror>, String),
     /// The table is no longer there.
     Gone(Arc<Mirror>),

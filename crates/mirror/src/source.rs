@@ -60,7 +60,7 @@ pub(crate) struct Source {
     /// Held while a name is given to a mirror, from the look at whether it has one.
     naming: Mutex<()>,
     databases: RwLock<BTreeSet<String>>,
-    /// Which mirrors refer to which tables by foreign keys; `None` when it must be looked at anew.
+    /// Which mirrors refer to which tables by foreign keys; `None` when it must be looked at again.
     referrers: Mutex<Option<Arc<Referrers>>>,
     /// Up to where the stream has been applied; watched by those who wait for it.
     applied: watch::Sender<Option<Position>>,
@@ -314,7 +314,8 @@ impl Source {
     }
 
     /// Without mirrors the next one begins with a position of its own. While a database is mirrored
-    /// the stream goes on: begun anew, it could come to the statement again that dropped a table.
+    /// the stream goes on: resynchronised, it could come to the statement again that dropped a
+    /// table.
     pub(crate) fn rest_if_unused(&self) -> Result<()> {
         // Looked at behind the wait for the lock: another one may have begun at the position since.
         let moving = self.hold();
@@ -322,13 +323,13 @@ impl Source {
         if rests { self.give_up_position(&moving) } else { Ok(()) }
     }
 
-    /// Gives a mirror with its copy another name, which no mirror has, while nothing moves. One that
-    /// is not read yet begins there, and so does one whose copy cannot be renamed. What has been
-    /// carried out of the event is kept with it: that it was renamed cannot be seen later, where two
-    /// tables have changed places.
+    /// Gives a mirror with its copy another name, which no mirror has, while nothing moves. One
+    /// that is not read yet begins there, and so does one whose copy cannot be renamed. What has
+    /// been executed of the event is kept with it: that it was renamed cannot be seen later, where
+    /// two tables have changed places.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn rename(
         &self,
         mirror: &Mirror,
@@ -378,7 +379,7 @@ impl Source {
         copy.ok_or_else(|| Error::internal(format!("the copy of '{to}' is not there")))
     }
 
-    /// Whether a renaming of an event has been carried out, after which the process ended.
+    /// Whether a renaming of an event has been executed, after which the process ended.
     pub(crate) fn has_renamed(&self, (event, at): (&str, usize)) -> Result<bool> {
         let renamed = self.known()?.and_then(|it| it.renamed);
         Ok(renamed.is_some_and(|(last, done)| last == event && at < done))

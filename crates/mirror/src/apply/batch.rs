@@ -114,7 +114,7 @@ impl Batch {
     }
 
     /// Leaves out what was read for copies that are no longer followed: their mirrors were ended,
-    /// paused or begun anew.
+    /// paused or resynchronised.
     pub(crate) fn keep_followed(&mut self) {
         self.retain(|table| table.mirror.follows_in(&table.copy));
     }

@@ -153,9 +153,9 @@ pub(crate) fn referrers(mirrors: &[Arc<Mirror>]) -> Referrers {
     all
 }
 
-/// Mirrors that are followed while a table that they refer to is not, with the reason to begin
-/// them anew. Those of a circle wait for each other in vain: what they miss of each other is
-/// noticed event by event.
+/// Mirrors that are followed while a table that they refer to is not, with the reason to begin them
+/// again. Those of a circle wait for each other in vain: what they miss of each other is noticed
+/// event by event.
 pub(crate) fn unguarded(source: &Source) -> Vec<(Arc<Mirror>, String)> {
     let referrers = source.all_referrers();
     let mut found = Vec::new();

@@ -116,7 +116,7 @@ impl PartialRowImages<'_> {
     /// Puts rows together, given the numbers of their last images.
     ///
     /// # Errors
-    /// A copy that has not what the images are based on (1412), and what reading it gives.
+    /// A copy that has not what the images are based on (1412), and errors of reading it.
     pub(crate) fn fold(&self, rows: &[u32], store: &Arc<Database>) -> Result<Folded> {
         let mut wanted = vec![false; self.columns()];
         // Rows and the images of before that have the keys of their beginnings.

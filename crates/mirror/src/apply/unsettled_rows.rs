@@ -57,7 +57,7 @@ impl Later {
         self.until = Some(until.clone());
     }
 
-    /// Which rows are in doubt for changes that come behind a position.
+    /// Which rows are in doubt for changes that come after a position.
     pub(crate) fn doubts(&mut self, at: &Position) -> UnsettledRows {
         if self.until.as_ref().is_some_and(|until| at.has_passed(until) == Some(true)) {
             self.until = None;

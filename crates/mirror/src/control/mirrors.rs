@@ -160,11 +160,11 @@ impl Mirrors {
         self.sources.read().values().all(|source| source.is_empty())
     }
 
-    /// Makes a mirror; its rows are read in the background. `layout` and `filter` are the parts of the
-    /// statement that say so.
+    /// Makes a mirror; its rows are read in the background. `layout` and `filter` are the parts of
+    /// the statement that say so.
     ///
     /// # Errors
-    /// One that there is already (1050), and what the store gives.
+    /// One that there is already (1050), and errors of the store.
     pub fn create(
         &self,
         name: &MirrorName,
@@ -186,7 +186,7 @@ impl Mirrors {
     /// listed after this, for [`Self::add_tables`]: so none comes in between.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub fn begin_database(&self, link: &str, database: &str) -> Result<()> {
         let source = self.source(link)?;
         let value = record::encode(&record::DatabaseRecord {})?;
@@ -198,7 +198,7 @@ impl Mirrors {
     /// Mirrors no further tables of a database.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub fn end_database(&self, link: &str, database: &str) -> Result<()> {
         let Some(source) = self.existing(link) else { return Ok(()) };
         source.keep_values(vec![(record::database_key(link, database), None)])?;
@@ -209,7 +209,7 @@ impl Mirrors {
     /// Mirrors the tables that a database has which is mirrored.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub fn add_tables(&self, link: &str, database: &str, tables: &[String]) -> Result<()> {
         let source = self.source(link)?;
         for table in tables {
@@ -232,7 +232,7 @@ impl Mirrors {
     /// Ends a mirror and drops its copy.
     ///
     /// # Errors
-    /// No such mirror (1051), and what the store gives.
+    /// No such mirror (1051), and errors of the store.
     pub fn drop_mirror(&self, name: &MirrorName) -> Result<()> {
         let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
         source.remove(&name.database, &name.table)?.ok_or_else(|| unknown(name))
@@ -241,7 +241,7 @@ impl Mirrors {
     /// Ends the mirrors of a database, and mirrors no tables to come.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub fn drop_database(&self, link: &str, database: &str) -> Result<()> {
         self.end_database(link, database)?;
         let Some(source) = self.existing(link) else { return Ok(()) };
@@ -255,17 +255,17 @@ impl Mirrors {
     /// Stops following a table; its copy stays and is not read.
     ///
     /// # Errors
-    /// No such mirror (1051), and what the store gives.
+    /// No such mirror (1051), and errors of the store.
     pub fn pause(&self, name: &MirrorName) -> Result<()> {
         let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
         let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
         source.pause(&mirror)
     }
 
-    /// Goes on from where a mirror was paused. One that failed is begun anew.
+    /// Goes on from where a mirror was paused. One that failed is resynchronised.
     ///
     /// # Errors
-    /// No such mirror (1051), and what the store gives.
+    /// No such mirror (1051), and errors of the store.
     pub fn resume(&self, name: &MirrorName) -> Result<()> {
         let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
         let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
@@ -275,7 +275,7 @@ impl Mirrors {
     /// Reads a table from the beginning; people see the reason.
     ///
     /// # Errors
-    /// No such mirror (1051), and what the store gives.
+    /// No such mirror (1051), and errors of the store.
     pub fn resync(&self, name: &MirrorName, reason: &str) -> Result<()> {
         let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
         let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
@@ -288,8 +288,8 @@ impl Mirrors {
     /// right what differs.
     ///
     /// # Errors
-    /// No such mirror (1051), one that is not live or is begun anew meanwhile (1317), what the server
-    /// gives, and what the store gives.
+    /// No such mirror (1051), one that is not live or is resynchronised meanwhile (1317), errors of
+    /// the server, and errors of the store.
     pub async fn examine(
         &self,
         name: &MirrorName,
@@ -346,8 +346,8 @@ impl Mirrors {
         self.existing(link).is_some_and(|source| source.is_connected())
     }
 
-    /// How often the binlog of a link's server has been opened: behind each time there may be another
-    /// server, or one that was started anew.
+    /// How often the binlog of a link's server has been opened: after each time there may be
+    /// another server, or one that was started again.
     pub fn streams(&self, link: &str) -> u64 {
         self.existing(link).map_or(0, |source| source.streams())
     }

@@ -101,8 +101,8 @@ pub struct Examined {
 /// Looks at rows of a live mirror, and puts them right if that is wanted.
 ///
 /// # Errors
-/// A mirror that is not live or is begun anew meanwhile, what the server gives, and what the store
-/// gives.
+/// A mirror that is not live or is resynchronised meanwhile, errors of the server, and errors of
+/// the store.
 pub(crate) async fn examine(
     source: &Source,
     mirror: Arc<Mirror>,

@@ -21,11 +21,11 @@ use crate::model::mirror::{Mirror, overtaken};
 use crate::model::record::{Changing, MirrorRecord, State};
 use crate::source::Source;
 
-/// Carries out what a statement does to a mirror. `event` names the statement's place, `is_old`
-/// says whether a copy that began at a position has it already.
+/// Executes what a statement does to a mirror. `event` names the statement's place, `is_old` says
+/// whether a copy that began at a position has it already.
 ///
 /// # Errors
-/// What the store gives.
+/// Errors of the store.
 pub(crate) fn carry_out(
     source: &Arc<Source>,
     effect: Effect,
@@ -134,7 +134,8 @@ fn come(source: &Source, name: &MirrorName) -> Result<()> {
     Ok(())
 }
 
-/// Begins those anew that refer to a table, directly or through others, and do not have the event yet.
+/// Begins those again that refer to a table, directly or through others, and do not have the event
+/// yet.
 fn again_with(
     source: &Source,
     mirror: &Arc<Mirror>,
@@ -151,7 +152,7 @@ fn again_with(
     Ok(())
 }
 
-/// Lets a mirror begin anew; one that is paused does when it is resumed.
+/// Resynchronises a mirror; one that is paused does when it is resumed.
 fn again(source: &Source, mirror: &Mirror, why: String) -> Result<()> {
     if mirror.state() == State::Paused {
         return mirror.update(source.store(), |record| record.from = None);
@@ -243,8 +244,8 @@ fn followed(words: Option<&str>, copy: &Arc<dyn CopyTable>) -> Result<Option<Str
     words.map(|it| filter::followed(it, copy.columns())).transpose()
 }
 
-/// Notes all that a statement has done beside the change of the copy, at once: until that is kept it
-/// is not carried out. Foreign keys are forgotten that are gone.
+/// Notes all that a statement has done beside the change of the copy, at once: until that is kept
+/// it is not executed. Foreign keys are forgotten that are gone.
 fn end_change(
     source: &Source,
     mirror: &Mirror,

@@ -86,7 +86,7 @@ impl Altered {
     }
 }
 
-/// Why an action cannot be carried out on a copy with the server's result.
+/// Why an action cannot be executed on a copy with the server's result.
 pub(crate) fn hazard(action: &AlterAction, altered: Altered) -> Option<&'static str> {
     let computed = |column: &ColumnDefinition| -> Option<&'static str> {
         if column.generated.is_some() {

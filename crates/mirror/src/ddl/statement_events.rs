@@ -16,7 +16,7 @@ use crate::control::mirrors::MirrorName;
 use crate::model::mirror::Mirror;
 use crate::source::Source;
 
-/// Why tables are read anew.
+/// Why tables are read again.
 pub(crate) const WHY: &str = "a change was logged as a statement; SET GLOBAL binlog_format = ROW";
 /// Databases in which there are no views of tables of others.
 const OF_THE_SERVER: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];

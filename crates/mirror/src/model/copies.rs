@@ -135,7 +135,7 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// Which of some rows, given by all columns, the copy is to have; `None` for all.
     ///
     /// # Errors
-    /// What the condition gives.
+    /// Errors of the condition.
     fn wanted(&self, rows: usize, columns: &[ArrayRef]) -> Result<Option<BooleanArray>>;
 
     /// What of the condition of its rows a server of any kind decides as we do, as SQL; `None` for
@@ -169,7 +169,7 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
     /// Drops a copy, if there is one.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     fn drop_copy(&self, name: &MirrorName) -> Result<()>;
 
     /// Carries a statement that changes one table's definition or partitions out on its copy. The
@@ -188,18 +188,18 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
     /// Removes all rows of a copy.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     fn empty(&self, name: &MirrorName) -> Result<Arc<dyn CopyTable>>;
 
     /// Finds out how the values of a copy are distributed, by which joins are planned.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     fn analyze(&self, name: &MirrorName) -> Result<()>;
 
     /// Gives a copy another name.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     fn rename(&self, from: &MirrorName, to: &MirrorName) -> Result<()>;
 }

@@ -46,8 +46,8 @@ pub(crate) fn all_images(columns: &[CopyColumn], images: &mut Images) {
 /// followed.
 ///
 /// # Errors
-/// A column that is kept has got the name of one that is to be left out, or the other way round: the
-/// copy has to be made anew by the words as they are.
+/// A column that is kept has got the name of one that is to be left out, or the other way round:
+/// the copy has to be made again by the words as they are.
 pub(crate) fn followed(text: &str, columns: &[CopyColumn]) -> Result<String> {
     let mut filter = MirrorFilter::parse(text)?;
     let named = |at: bool| columns.iter().filter(move |it| it.left_out == at).map(|it| &it.name);

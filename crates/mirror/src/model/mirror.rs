@@ -21,7 +21,7 @@ use crate::model::record::{MirrorRecord, RangeRecord, State};
 /// Rows that one statement asks for again.
 const AGAIN_AT_ONCE: usize = 200;
 /// Ranges of rows that are asked for again, and rows of one commit, beyond which a table is read
-/// anew.
+/// again.
 const AGAIN_MAX: usize = 10_000;
 
 /// Keys of the store, each with what it is to have or nothing.
@@ -56,7 +56,7 @@ struct Inner {
     /// When the server was asked for that, on the monotonic clock: once it is passed, all that was
     /// committed before is in the copy.
     until_at: Option<Duration>,
-    /// Counts the times that it was begun anew: whoever works for an earlier one must stop.
+    /// Counts the times that it was resynchronised: whoever works for an earlier one must stop.
     turn: u64,
     /// Which rows can be later in the copy than the stream is, while the table is read.
     later: Later,
@@ -64,7 +64,7 @@ struct Inner {
     is_forgotten: bool,
 }
 
-/// What keeps work from going on: somebody has begun the mirror anew.
+/// What keeps work from going on: somebody has begun the mirror again.
 pub(crate) fn overtaken() -> Error {
     Error::new(Code::QueryInterrupted, "the mirror was begun anew")
 }
@@ -129,7 +129,7 @@ impl Mirror {
     /// Notes, durably, that a foreign key changes rows of a table that is not live yet.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn note_cascade(&self, store: &Database) -> Result<()> {
         {
             let inner = self.inner.lock();
@@ -214,11 +214,11 @@ impl Mirror {
         self.inner.lock().from.as_ref().is_some_and(is_old)
     }
 
-    /// Keeps nothing more of it, together with further changes, as one commit: its name is another's,
-    /// or nobody's. Whoever works for it must stop.
+    /// Keeps nothing more of it, together with further changes, as one commit: its name is
+    /// another's, or nobody's. Whoever works for it must stop.
     ///
     /// # Errors
-    /// 1317 when that is so already, and what the store gives.
+    /// 1317 when that is so already, and errors of the store.
     pub(crate) fn end(&self, store: &Database, mut values: Values) -> Result<()> {
         let mut inner = blocking(|| self.inner.lock());
         if inner.is_forgotten {
@@ -250,7 +250,7 @@ impl Mirror {
     /// The same for whoever works for one turn: nothing is changed when that is over.
     ///
     /// # Errors
-    /// 1317 when the mirror was begun anew, and what the store gives.
+    /// 1317 when the mirror was resynchronised, and errors of the store.
     pub(crate) fn update_in_turn(
         &self,
         store: &Database,
@@ -263,7 +263,7 @@ impl Mirror {
     /// Changes the record and keeps it, durably. The change is not made when it cannot be kept.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn update(
         &self,
         store: &Database,
@@ -275,7 +275,7 @@ impl Mirror {
     /// The same together with further values, as one commit.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn update_with(
         &self,
         store: &Database,
@@ -322,11 +322,11 @@ impl Mirror {
         Ok(())
     }
 
-    /// Has rows read again while the table is read, one condition for each. What is known now
-    /// must be in what is read then, so this comes before the change that is the reason.
+    /// Has rows read again while the table is read, one condition for each. What is known now must
+    /// be in what is read then, so this comes before the change that is the reason.
     ///
     /// # Errors
-    /// Too many of them (1412), and what the store gives.
+    /// Too many of them (1412), and errors of the store.
     pub(crate) fn ask_again(
         &self,
         store: &Database,
@@ -355,12 +355,12 @@ impl Mirror {
         })
     }
 
-    /// All ranges are in the copy, with those that were asked for again: when the stream has
-    /// passed a position, it is whole. `asked` is when the server was asked for that. Whether there is
+    /// All ranges are in the copy, with those that were asked for again: when the stream has passed
+    /// a position, it is whole. `asked` is when the server was asked for that. Whether there is
     /// still something to be read.
     ///
     /// # Errors
-    /// 1317 when the mirror was begun anew, and what the store gives.
+    /// 1317 when the mirror was resynchronised, and errors of the store.
     pub(crate) fn end_reading(
         &self,
         store: &Database,
@@ -388,10 +388,10 @@ impl Mirror {
         self.inner.lock().until_at
     }
 
-    /// Begins anew from nothing: whoever works for it stops.
+    /// Begins again from nothing: whoever works for it stops.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn begin_again(&self, store: &Database, reason: Option<String>) -> Result<()> {
         self.end_turn();
         self.update(store, |record| begin(record, reason))
@@ -400,7 +400,7 @@ impl Mirror {
     /// The same for whoever works for one turn.
     ///
     /// # Errors
-    /// 1317 when the mirror was begun anew, and what the store gives.
+    /// 1317 when the mirror was resynchronised, and errors of the store.
     pub(crate) fn begin_again_in_turn(
         &self,
         store: &Database,
@@ -413,7 +413,7 @@ impl Mirror {
     /// Stops what works for it, and sets a state.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn stop_in(
         &self,
         store: &Database,

@@ -79,7 +79,7 @@ pub struct RangeRecord {
 pub struct MirrorRecord {
     /// Where it is on its way.
     pub state: State,
-    /// Why it failed, or why it was last read anew.
+    /// Why it failed, or why it was last read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// It came with its database.
@@ -104,7 +104,7 @@ pub struct MirrorRecord {
     /// Rows read by the latest load.
     #[serde(default)]
     pub rows_loaded: u64,
-    /// How often it was read anew.
+    /// How often it was read again.
     #[serde(default)]
     pub loads: u64,
     /// While loading: the definition is known to be the one that the stream goes on from.
@@ -169,7 +169,7 @@ pub struct SourceRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<(String, u32)>,
     /// The latest statement that has renamed copies, by its position or GTID, and how many of its
-    /// renamings were carried out.
+    /// renamings were executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<(String, usize)>,
     /// How far the stream was when it last went back for the sake of a mirror. Tables that came or got

@@ -12,7 +12,7 @@ pub struct MirrorStatus {
     pub name: MirrorName,
     /// Where it is on its way.
     pub state: State,
-    /// Why it failed, cannot be read, or was read anew; else what ended its server's stream.
+    /// Why it failed, cannot be read, or was read again; else what ended its server's stream.
     pub reason: Option<String>,
     /// Ranges that have been read, and all of them, while it is being read.
     pub ranges: (usize, usize),

@@ -221,8 +221,8 @@ impl Source {
     }
 }
 
-/// What people are told of a mirror: what keeps it from going on now, else why it is being read anew.
-/// One that has failed or was paused waits for nothing that the stream could do.
+/// What people are told of a mirror: what keeps it from going on now, else why it is being read
+/// again. One that has failed or was paused waits for nothing that the stream could do.
 fn reason(record: &MirrorRecord, trouble: Option<String>, ended: Option<&str>) -> Option<String> {
     let own = record.reason.clone();
     match record.state {

@@ -26,7 +26,7 @@ const SAY_AFTER: Duration = Duration::from_secs(1);
 /// have. One statement reads them, on the server that is followed.
 ///
 /// # Errors
-/// What the server gives; columns that are not those of the copy (1412).
+/// Errors of the server; columns that are not those of the copy (1412).
 pub(crate) async fn scan(
     link: &Link,
     name: &MirrorName,
@@ -78,7 +78,7 @@ pub(crate) async fn scan(
 /// binlog a moment before others see what it did.
 ///
 /// # Errors
-/// What the server gives, and that it does not get there.
+/// Errors of the server, and that it does not get there.
 pub(crate) async fn wait_until_visible(
     source: &Source,
     link: &Link,
@@ -134,7 +134,7 @@ fn what_lacks(name: &MirrorName, visible: &Position, applied: &Position) -> Stri
 /// Whether snapshots show everything up to a position, and up to where they do.
 ///
 /// # Errors
-/// What the server gives.
+/// Errors of the server.
 pub(crate) async fn shows(
     link: &Link,
     name: &MirrorName,

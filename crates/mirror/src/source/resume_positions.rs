@@ -153,7 +153,7 @@ impl Source {
     }
 
     /// Whether the stream has met an event before it went back: which tables there are since, and
-    /// under which names, is known. Behind the place where it was everything is new, also where a
+    /// under which names, is known. After the place where it was everything is new, also where a
     /// MariaDB gives out lower numbers again.
     pub(crate) fn has_met(&self, is_old: &dyn Fn(&Position) -> bool) -> Result<bool> {
         let reached = self.known()?.and_then(|it| it.reached);
@@ -195,8 +195,9 @@ impl Source {
         Ok(())
     }
 
-    /// What is kept of a position that the stream has not come to by itself, or of none. What it has
-    /// seen prepared of XA transactions is forgotten: behind that position others may have their names.
+    /// What is kept of a position that the stream has not come to by itself, or of none. What it
+    /// has seen prepared of XA transactions is forgotten: after that position others may have their
+    /// names.
     fn to_keep_position(&self, position: Option<&Position>) -> Values {
         let prepared = self.store().values(&record::xa_key(&self.link, ""));
         let mut values: Values = prepared.into_iter().map(|(key, _)| (key, None)).collect();
@@ -205,7 +206,7 @@ impl Source {
         values
     }
 
-    /// Reads all tables anew, from a new position.
+    /// Reads all tables again, from a new position.
     pub(super) fn begin_all_again(&self, reason: &str) -> Result<()> {
         // The position first: without it no copy is gone on with, should the rest fail or the process
         // end. Nobody sets another before the rest is done.
@@ -221,8 +222,8 @@ impl Source {
         Ok(())
     }
 
-    /// Reads the tables anew that were to be when the position was given up: the process ended then,
-    /// or the disk was full.
+    /// Reads the tables again that were to be when the position was given up: the process ended
+    /// then, or the disk was full.
     fn begin_left_again(&self) -> Result<()> {
         for mirror in self.mirrors() {
             let record = mirror.record();
@@ -238,7 +239,7 @@ impl Source {
         Ok(())
     }
 
-    /// Reads those tables anew that need what comes behind a position, and goes on where the others
+    /// Reads those tables again that need what comes after a position, and goes on where the others
     /// are, which have more: the stream had gone back for the sake of the former. Whether there are
     /// others.
     pub(super) fn begin_those_again(&self, reason: &str, place: &Position) -> Result<bool> {

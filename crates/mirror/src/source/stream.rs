@@ -235,10 +235,11 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The server has nothing more to send, it says, and all that had arrived is in the copies. It is
-    /// asked how far it is all the same: a heartbeat may have lain in the socket for long, come while
-    /// the server passes over what was read before, or tell of binlogs that are no more. A MariaDB
-    /// that begins them anew goes on with a stream as if nothing had happened, and sends heartbeats.
+    /// The server has nothing more to send, it says, and all that had arrived is in the copies. It
+    /// is asked how far it is all the same: a heartbeat may have lain in the socket for long, come
+    /// while the server passes over what was read before, or tell of binlogs that are no more. A
+    /// MariaDB that begins them again goes on with a stream as if nothing had happened, and sends
+    /// heartbeats.
     async fn heartbeat(&mut self, place: (String, u64)) {
         let asked = self.source.now();
         self.source.note_idle(asked);
@@ -302,7 +303,7 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    /// Lets a mirror begin anew.
+    /// Resynchronises a mirror.
     fn again(&mut self, mirror: &Arc<Mirror>, reason: &str) -> Result<()> {
         self.batch.forget(mirror);
         begin_again(self.source, mirror, reason)
@@ -323,7 +324,7 @@ impl<'s> Reader<'s> {
     ///
     /// # Errors
     /// 1317 when the stream must begin again: what was read is thrown away then, to be read once
-    /// more, and nobody may go on as if it were in the copies. Else what the store gives.
+    /// more, and nobody may go on as if it were in the copies. Else errors of the store.
     fn commit(&mut self) -> Result<()> {
         self.batch_since = None;
         let _moving = self.source.hold();

@@ -98,7 +98,7 @@ impl Source {
         status.error = Some(text);
     }
 
-    /// Follows the server until something must be begun anew.
+    /// Follows the server until something must be begun again.
     pub(super) async fn follow(self: &Arc<Self>) -> Result<()> {
         // Before anything is looked at: what is told from here on, another definition of the link say,
         // ends the stream that begins now.
@@ -188,9 +188,9 @@ impl Source {
         self.keep(&SourceRecord { identity, logs_cascades, ..SourceRecord::default() })
     }
 
-    /// What is changed while a server does not write it into its binlog is in no stream, whatever it
-    /// writes later: the tables are read anew, once it can be followed. This is done as soon as it is
-    /// seen, and so neither forgotten by a restart nor late.
+    /// What is changed while a server does not write it into its binlog is in no stream, whatever
+    /// it writes later: the tables are read again, once it can be followed. This is done as soon as
+    /// it is seen, and so neither forgotten by a restart nor late.
     pub(super) fn check_logged(&self, facts: &SourceFacts) -> Result<()> {
         if facts.loses_changes() {
             // Without a position all of them wait to be read.
@@ -229,13 +229,13 @@ impl Source {
     /// Keeps values, durably.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn keep_values(&self, values: Values) -> Result<()> {
         blocking(|| self.store().commit(&Commit { values, ..Commit::default() })).map(drop)
     }
 
     /// Where a server has begun or ceased to log what foreign keys do, it is not known from which
-    /// place on: all is read anew.
+    /// place on: all is read again.
     pub(super) fn check_cascades(&self, logs: bool) -> Result<()> {
         let Some(mut known) = self.known()? else { return Ok(()) };
         match known.logs_cascades {
@@ -252,7 +252,7 @@ impl Source {
 
     /// Notes that the stream has come to a file of the binlog. One that is younger than another
     /// with the same or a higher number is of a new series: what the server has from then on is not
-    /// what it gave the same names before, and all is read anew.
+    /// what it gave the same names before, and all is read again.
     pub(super) fn note_file(&self, file: &str, began: u32) -> Result<()> {
         let Some(known) = self.known()? else { return Ok(()) };
         let is_new = match &known.file {

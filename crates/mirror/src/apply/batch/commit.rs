@@ -26,13 +26,13 @@ struct Made<'m> {
 pub(crate) type Misfit = (Arc<Mirror>, String);
 
 impl Batch {
-    /// Commits all changes, which come behind a position, with the position that they reach and what
+    /// Commits all changes, which come after a position, with the position that they reach and what
     /// else is kept of it. Mirrors whose changes do not fit their copies, or take more than `most`
-    /// bytes, begin anew before that, and those that cannot follow their tables stop; they are
+    /// bytes, begin again before that, and those that cannot follow their tables stop; they are
     /// returned with the reasons.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn commit(
         self,
         store: &Arc<Database>,
@@ -125,8 +125,8 @@ pub(crate) fn is_of_one(error: &Error) -> bool {
     !matches!(error.code(), Code::DiskFull | Code::FileWrite | Code::TableFailed)
 }
 
-/// Lets a mirror begin anew whose changes do not fit its copy, and stops one whose changes will
-/// not fit another copy either.
+/// Resynchronises a mirror whose changes do not fit its copy, and stops one whose changes will not
+/// fit another copy either.
 fn take_out(mirror: &Arc<Mirror>, store: &Database, error: &Error) -> Result<Misfit> {
     let reason = pelorus_error::display_chain(error);
     if error.code() == Code::TableChanged {

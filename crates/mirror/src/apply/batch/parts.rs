@@ -19,8 +19,8 @@ impl TableBatch {
     /// Makes writes of the changes where images lack columns.
     ///
     /// # Errors
-    /// Changes that do not fit the copy, or need more than `most` bytes of it (1412), and what
-    /// reading it gives.
+    /// Changes that do not fit the copy, or need more than `most` bytes of it (1412), and errors of
+    /// reading it.
     pub(super) fn finish_parts(
         &mut self,
         store: &Arc<Database>,

@@ -396,7 +396,7 @@ impl World {
         batch
     }
 
-    /// Applies changes, which come behind a position, as one batch.
+    /// Applies changes, which come after a position, as one batch.
     fn apply(&self, from: usize, changes: &[Change]) {
         let misfits = self
             .batch(changes)

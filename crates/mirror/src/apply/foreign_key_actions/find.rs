@@ -45,7 +45,7 @@ pub(super) struct Found {
 /// more bytes than they may.
 ///
 /// # Errors
-/// What reading gives.
+/// Errors of reading.
 pub(super) fn rows(store: &Arc<Database>, wanted: &Wanted<'_>) -> Result<Option<Found>> {
     let copy = wanted.copy;
     let fields: Vec<Field> = copy

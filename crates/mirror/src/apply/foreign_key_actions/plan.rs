@@ -18,7 +18,7 @@ pub(crate) struct Link {
     pub(crate) parent: Arc<Mirror>,
     /// The table with the key.
     pub(crate) child: Arc<Mirror>,
-    /// The child's copy; `None` where what the key does is not carried out.
+    /// The child's copy; `None` where what the key does is not executed.
     pub(crate) copy: Option<Arc<dyn CopyTable>>,
     /// The key.
     pub(crate) key: ForeignKey,

@@ -92,10 +92,10 @@ impl<'i> Replay<'i> {
     }
 
     /// Runs through the steps. Gives what the changes of tables with foreign keys come to, and what
-    /// must be begun anew.
+    /// must be resynchronised.
     ///
     /// # Errors
-    /// What reading the copies gives.
+    /// Errors of reading the copies.
     pub(crate) fn run(
         mut self,
         steps: &[Step],
@@ -218,8 +218,8 @@ impl<'i> Replay<'i> {
         new.collect::<Result<_>>().map(Some)
     }
 
-    /// The rows of the copy that refer to some values. Where these are too many it is begun anew, with
-    /// all that it leads to.
+    /// The rows of the copy that refer to some values. Where these are too many it is
+    /// resynchronised, with all that it leads to.
     fn look(
         &mut self,
         table: usize,
@@ -301,7 +301,7 @@ impl<'i> Replay<'i> {
         self.again.iter().any(|(it, _)| Arc::ptr_eq(it, mirror))
     }
 
-    /// Carries out what a foreign key does when a value that it refers to goes.
+    /// Executes what a foreign key does when a value that it refers to goes.
     fn cascade(
         &mut self,
         plan: &Plan,
@@ -495,7 +495,7 @@ mod tests {
     use crate::apply::foreign_key_actions::{ForeignKey, fires};
     use crate::model::record::{MirrorRecord, State};
 
-    /// What the deletion of a row comes to, whose key refers to itself: the reasons to begin anew.
+    /// What the deletion of a row comes to, whose key refers to itself: the reasons to begin again.
     fn deleted(world: &World, in_order: (bool, bool), most: usize) -> Vec<String> {
         let (copy, mirror) = (&world.copy, &world.mirror);
         let batch = world.batch_of(3);

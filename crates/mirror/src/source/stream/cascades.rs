@@ -75,8 +75,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Sees that nothing is committed for tables whose foreign keys cannot be followed, and carries
-    /// out what those of the others do.
+    /// Sees that nothing is committed for tables whose foreign keys cannot be followed, and
+    /// executes what those of the others do.
     pub(super) fn follow_foreign_keys(&self, batch: &mut Batch) -> Result<()> {
         self.stop_unguarded(batch)?;
         let most = self.transaction_bytes();
@@ -88,8 +88,8 @@ impl Reader<'_> {
         self.stop_unguarded(batch)
     }
 
-    /// Lets mirrors begin anew that refer to tables that are not followed; then those that refer to
-    /// them.
+    /// Lets mirrors begin again that refer to tables that are not followed; then those that refer
+    /// to them.
     pub(super) fn stop_unguarded(&self, batch: &mut Batch) -> Result<()> {
         loop {
             let lost = crate::apply::foreign_key_actions::unguarded(self.source);

@@ -19,7 +19,7 @@ pub(super) struct Transaction {
     pub(super) step: Option<Step>,
     /// Where it ends in files, if it is compressed: the events that come out of it do not say.
     end: Option<Step>,
-    /// Behind its last rows in files: it may be longer than what positions in headers can tell.
+    /// After its last rows in files: it may be longer than what positions in headers can tell.
     reached: u64,
     /// `BEGIN` has been seen: it ends with a commit.
     pub(super) begun: bool,
@@ -107,14 +107,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The position behind an event, in files.
+    /// The position after an event, in files.
     pub(super) fn end_of(&self, header: &EventHeader, inner: bool) -> Option<Step> {
         let offset = self.place_behind(header, inner)?;
         let Position::File { file, .. } = &self.read else { return None };
         Some(Step::File { file: file.clone(), offset })
     }
 
-    /// The offset behind an event, in files.
+    /// The offset after an event, in files.
     fn place_behind(&self, header: &EventHeader, inner: bool) -> Option<u64> {
         let Position::File { offset, .. } = &self.read else { return None };
         let reached = self.transaction.as_ref().map_or(0, |it| it.reached).max(*offset);

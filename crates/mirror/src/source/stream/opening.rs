@@ -43,7 +43,7 @@ pub(super) fn was_reset(end: &Position, position: &Position) -> bool {
     }
 }
 
-/// A server that lacks transactions may have to catch up first; if it does not, all is read anew.
+/// A server that lacks transactions may have to catch up first; if it does not, all is read again.
 pub(super) fn without(source: &Source, end: &Position, position: &Position) -> Result<()> {
     let missing = end.behind(position).unwrap_or_default();
     let reason =

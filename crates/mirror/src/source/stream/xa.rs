@@ -20,7 +20,7 @@ use crate::model::record::XaTables;
 const TOO_LARGE: &str = "XA transactions took more than pelorus_mirror_transaction_size";
 const FORGOTTEN: &str = "the stream of changes began again while an XA transaction was prepared";
 
-/// Why all tables are read anew.
+/// Why all tables are read again.
 const UNSEEN: &str = "an XA transaction was committed whose changes were not seen";
 const RENAMED: &str = "a table was renamed while an XA transaction was prepared";
 
@@ -75,8 +75,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What was prepared counts from now on. What was not seen being prepared may concern any table:
-    /// all are read anew that do not have it already.
+    /// What was prepared counts from now on. What was not seen being prepared may concern any
+    /// table: all are read again that do not have it already.
     pub(super) fn xa_commit(&mut self, text: &str) -> Result<()> {
         let xid = text.split_ascii_whitespace().nth(2).unwrap_or_default();
         let key = record::xa_key(&self.source.link, xid);
@@ -106,8 +106,8 @@ impl Reader<'_> {
         Ok(Some(Prepared { tables, lacks: Some(FORGOTTEN), ..Prepared::default() }))
     }
 
-    /// Changes that were kept apart come behind all that was read before. Tables whose copies are
-    /// no longer those of then are read anew, and so are those whose changes were not kept.
+    /// Changes that were kept apart come after all that was read before. Tables whose copies are no
+    /// longer those of then are read again, and so are those whose changes were not kept.
     pub(super) fn xa_apply(&mut self, apart: Prepared) -> Result<()> {
         self.commit()?;
         let Prepared { batch, tables, lacks, .. } = apart;
@@ -129,7 +129,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Lets all mirrors begin anew that do not have the transaction that is being read.
+    /// Lets all mirrors begin again that do not have the transaction that is being read.
     fn all_again(&mut self, why: &str) -> Result<()> {
         for mirror in self.source.mirrors() {
             self.again_if_new(&mirror, why)?;
