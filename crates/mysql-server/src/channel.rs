@@ -159,7 +159,7 @@ impl Channel {
         }
     }
 
-    /// The next command: its count starts anew.
+    /// The next command: its count starts again.
     pub(crate) async fn read_command(&mut self, idle: Duration) -> Result<Result<Bytes>, Gone> {
         self.reader.set_sequence(0);
         self.held = self.memory.empty();

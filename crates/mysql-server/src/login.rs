@@ -274,7 +274,7 @@ impl<B: Backend> Door<B> {
         Ok(())
     }
 
-    /// COM_CHANGE_USER: the client proves anew who it is, to a new challenge, and its session
+    /// COM_CHANGE_USER: the client proves again who it is, to a new challenge, and its session
     /// becomes another's. A failure ends the connection, as in MySQL.
     pub(crate) async fn change_user(
         &self,

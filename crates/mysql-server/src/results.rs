@@ -20,7 +20,7 @@ use crate::rows::{Progress, RowSource};
 pub(crate) enum Answer {
     /// The statement ran.
     Complete,
-    /// An ERR packet ended it; statements behind it do not run.
+    /// An ERR packet ended it; statements after it do not run.
     Failed,
 }
 
