@@ -58,7 +58,7 @@ pub enum Command<'a> {
     ProcessKill(u32),
     /// Is anybody there?
     Ping,
-    /// Logs in anew.
+    /// Logs in again.
     ChangeUser(ChangeUser),
     /// Prepares a statement.
     StmtPrepare(&'a [u8]),

@@ -35,7 +35,7 @@ pub struct FrameReader {
 }
 
 enum Found {
-    /// The payload is in `buffer`, behind a header.
+    /// The payload is in `buffer`, after a header.
     Here(usize),
     /// The payload is in `joined`.
     Joined,

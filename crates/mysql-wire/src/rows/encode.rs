@@ -319,7 +319,7 @@ fn write_wide_decimal(out: &mut String, units: i256, scale: i8) {
     }
 }
 
-/// Writes digits with the last `scale` of them behind the point.
+/// Writes digits with the last `scale` of them after the point.
 fn place_point(out: &mut String, digits: &str, scale: usize) {
     if digits.len() > scale {
         let (whole, fraction) = digits.split_at(digits.len() - scale);
