@@ -78,7 +78,7 @@ struct Part<'a> {
     partitions: &'a [ast::Ident],
     /// `FOR SYSTEM_TIME`
     version: Option<&'a ast::TableVersion>,
-    /// `USE INDEX` and its kin, which say nothing here.
+    /// `USE INDEX` and similar, which say nothing here.
     hints: &'a [ast::TableIndexHints],
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn unless_null(key: Expr, value: Expr) -> Result<Expr> {
 /// Most keys that are rolled up: each is one more set of groups.
 const MAX_ROLLED: usize = 64;
 
-/// The groups in MySQL's order: behind each run of groups the one that unites them. The groups have
+/// The groups in MySQL's order: after each run of groups the one that unites them. The groups have
 /// names. `counted` is an aggregate that counts rows: groups of none are left out.
 pub(crate) fn rolled_up(
     plan: LogicalPlan,

@@ -10,7 +10,7 @@ use super::expression::Subqueries;
 use super::query::Binder;
 use super::scope::Scope;
 
-/// Digits behind the seconds of a moment.
+/// Digits after the seconds of a moment.
 const DECIMALS: u8 = 6;
 
 impl Binder<'_> {
@@ -18,7 +18,7 @@ impl Binder<'_> {
     /// does a parameter that a prepared statement does not know yet.
     ///
     /// # Errors
-    /// What the expression gives, and 1235 for one that is neither a time nor a number.
+    /// Errors of the expression, and 1235 for one that is neither a time nor a number.
     pub(crate) fn settled_version(&self, version: &TableVersion) -> Result<TableVersion> {
         let is_literal = |expr: &Expr| matches!(expr, Expr::Value(_) | Expr::TypedString(_));
         Ok(match version {

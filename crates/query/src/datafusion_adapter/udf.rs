@@ -386,7 +386,7 @@ struct OneGroup {
     inner: Box<dyn aggregate::Accumulator>,
 }
 
-/// The groups of rows that are all in one. Few accumulators look at them, so that making them anew
+/// The groups of rows that are all in one. Few accumulators look at them, so that making them again
 /// for each and every batch would cost as much as what is done with the rows.
 fn one_group(rows: usize) -> Cow<'static, [usize]> {
     static ZEROS: [usize; 1 << 15] = [0; 1 << 15];

@@ -93,7 +93,7 @@ impl WindowUDFImpl for WindowCall {
 struct Frames {
     call: Arc<AggregateCall>,
     inner: Box<dyn Accumulator>,
-    /// How many of the columns are arguments; behind them is what the window is ordered by.
+    /// How many of the columns are arguments; after them is what the window is ordered by.
     arguments: usize,
     /// The rows that are in `inner`, and what they give.
     seen: Range<usize>,

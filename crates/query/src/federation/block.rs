@@ -282,7 +282,7 @@ impl Block<'_> {
     }
 }
 
-/// What stands after a fragment's grouping.
+/// The part after a fragment's grouping.
 #[derive(Default)]
 pub(crate) struct Tail {
     /// ORDER BY.

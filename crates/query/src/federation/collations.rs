@@ -17,8 +17,8 @@ use crate::binder::query::Binder;
 use crate::context::QueryContext;
 
 impl Binder<'_> {
-    /// Gives text columns of a fragment their true collations. `sources` are the expressions
-    /// behind the columns. `None` when the server cannot say.
+    /// Gives text columns of a fragment their true collations. `sources` are the expressions after
+    /// the columns. `None` when the server cannot say.
     pub(crate) async fn true_columns(
         &self,
         block: &Block<'_>,

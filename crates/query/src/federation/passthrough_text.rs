@@ -70,10 +70,10 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
 /// Names in a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
-    /// What stands in front of a dot and may be a database, each once. Not those of functions in
+    /// The part in front of a dot and may be a database, each once. Not those of functions in
     /// `sys`, which are for everybody.
     qualifiers: Vec<String>,
-    /// What stands in front of a parenthesis, without a database.
+    /// The part in front of a parenthesis, without a database.
     called: Vec<String>,
 }
 

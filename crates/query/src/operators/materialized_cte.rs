@@ -97,7 +97,7 @@ pub(crate) fn materialize_shared(plan: LogicalPlan) -> DfResult<LogicalPlan> {
 }
 
 /// The same plan that keeps the values of its subqueries, at any depth. Those that depend on the
-/// row become joins, which are carried out where they stand.
+/// row become joins, which are executed where they stand.
 fn with_materialized_values(name: &str, input: LogicalPlan) -> DfResult<LogicalPlan> {
     let kept_value = |subquery: Subquery| -> DfResult<Subquery> {
         // A second row is an error, however many there are.
@@ -440,7 +440,7 @@ mod tests {
         }
     }
 
-    /// A reader whose own plan counts how often it is carried out.
+    /// A reader whose own plan counts how often it is executed.
     fn reader(name: &str, rows: usize, runs: &Arc<AtomicUsize>, of: &Arc<Rows>) -> CteScanExec {
         let schema = Arc::new(Schema::new(vec![Field::new(name, DataType::Int64, true)]));
         let numbers = Numbers { schema: Arc::clone(&schema), rows, runs: Arc::clone(runs) };

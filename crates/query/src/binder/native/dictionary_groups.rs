@@ -54,7 +54,7 @@ pub(crate) struct TextGroups {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// By the keys of all columns, one behind the other.
+    /// By the keys of all columns, one after the other.
     numbers: HashMap<Vec<u8>, u32>,
     /// Of each group, in the order of their numbers.
     groups: Vec<Group>,

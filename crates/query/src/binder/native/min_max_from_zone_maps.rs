@@ -19,7 +19,7 @@ use crate::datafusion_adapter::udf::from_datafusion;
 /// values of its columns; each is looked for by itself.
 ///
 /// # Errors
-/// Those of DataFusion, and what reading the descriptions of chunks gives.
+/// Those of DataFusion, and errors of reading the descriptions of chunks.
 pub(crate) fn of_scan(input: &LogicalPlan, aggregates: &[Expr]) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::TableScan(scan) = input else { return Ok(None) };
     let provider = source_as_provider(&scan.source).map_err(from_datafusion)?;

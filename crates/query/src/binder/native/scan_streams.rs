@@ -24,7 +24,7 @@ pub(crate) struct Reading {
     /// and whether these are the whole key.
     pub(crate) key: Vec<usize>,
     pub(crate) is_whole_key: bool,
-    /// Columns that are given as they are; those of the groups stand behind them.
+    /// Columns that are given as they are; those of the groups stand after them.
     pub(crate) columns: usize,
     /// The place of the group's number in the schema.
     pub(crate) number_at: Option<usize>,
@@ -75,7 +75,7 @@ impl Reading {
     /// stream come just in this order.
     ///
     /// # Errors
-    /// What reading the descriptions of chunks gives.
+    /// Errors of reading the descriptions of chunks.
     pub(crate) fn ordered(&self, order: &[(usize, bool)]) -> Result<(Self, bool)> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (first, descending) = order.first().copied().unwrap_or_default();

@@ -166,7 +166,7 @@ impl NativeScan {
     /// there is no such part.
     ///
     /// # Errors
-    /// What reading the descriptions of chunks gives.
+    /// Errors of reading the descriptions of chunks.
     pub(crate) fn of_end(&self, name: &str, is_least: bool) -> Result<Option<Self>> {
         let Some((place, _)) = self.schema.column_with_name(name) else { return Ok(None) };
         if place >= self.positions.len() {

@@ -28,7 +28,7 @@ impl Tree {
     /// The tree over so many rows of arguments.
     ///
     /// # Errors
-    /// What the aggregate gives.
+    /// Errors of the aggregate.
     pub(super) fn new(
         call: &Arc<AggregateCall>,
         values: Vec<ArrayRef>,
@@ -54,7 +54,7 @@ impl Tree {
     /// The aggregate of a range of rows.
     ///
     /// # Errors
-    /// What the aggregate gives.
+    /// Errors of the aggregate.
     pub(super) fn of(&self, range: &Range<usize>) -> Result<Box<dyn Accumulator>> {
         let mut sum = self.call.accumulator();
         let (mut left, whole) = ends(range);

@@ -244,7 +244,7 @@ impl Work {
         Ok(())
     }
 
-    /// Lets DataFusion aggregate a batch and what comes behind it.
+    /// Lets DataFusion aggregate a batch and what comes after it.
     fn pass(&mut self, batch: RecordBatch) -> DfResult<()> {
         let schema = self.aggregate.input_schema();
         let none = Box::pin(EmptyRecordBatchStream::new(Arc::clone(&schema)));

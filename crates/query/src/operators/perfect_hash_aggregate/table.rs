@@ -45,7 +45,7 @@ fn index(places: &[u32], place: u64) -> usize {
     place & (places.len() - 1)
 }
 
-/// The values of one key for which there are places: NULL has the one behind them.
+/// The values of one key for which there are places: NULL has the one after them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Key {
     least: i64,
@@ -53,7 +53,7 @@ struct Key {
 }
 
 impl Key {
-    /// The digit that stands for a value; behind all when it has none.
+    /// The digit that stands for a value; after all when it has none.
     fn digit(self, value: i64) -> u64 {
         value.wrapping_sub(self.least).cast_unsigned()
     }
@@ -86,7 +86,7 @@ impl Table {
         self.values.size() + size_of_val(self.places.as_slice())
     }
 
-    /// Gives the keys of all groups in their order, and begins anew.
+    /// Gives the keys of all groups in their order, and begins again.
     pub(super) fn take(&mut self) -> DfResult<Vec<ArrayRef>> {
         self.places.fill(NONE);
         self.straight = 0;
