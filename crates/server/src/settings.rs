@@ -171,7 +171,7 @@ mod tests {
         assert!(PAGE.contains(&options), "the page must have these lines:\n{options}");
     }
 
-    /// The sample has each setting, as it is or behind `#`, and is right either way.
+    /// The sample has each setting, as it is or after `#`, and is right either way.
     #[test]
     fn the_sample_is_right_and_has_every_setting() {
         let path = std::env::temp_dir().join(format!("pelorus-sample-{}.toml", std::process::id()));
