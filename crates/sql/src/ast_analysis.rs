@@ -259,7 +259,7 @@ pub fn calls(expr: &Expr) -> Vec<Call> {
 pub struct Dependence {
     /// Functions that give another value at every call: `RAND`, `UUID`, `SLEEP`, `SYSDATE`, ...
     pub random: Vec<String>,
-    /// Functions of the time of the statement: `NOW` and its kin.
+    /// Functions of the time of the statement: `NOW` and similar.
     pub time: Vec<String>,
     /// Functions of the session: `USER`, `DATABASE`, `LAST_INSERT_ID`, `FOUND_ROWS`, ...
     pub session: Vec<String>,

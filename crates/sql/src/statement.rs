@@ -132,7 +132,7 @@ pub enum Statement {
     RenameUser(Vec<(UserName, UserName)>),
     /// `GRANT ...` or `REVOKE ...`
     Grant(Grant),
-    /// `FLUSH ...`: the upper-case words behind it.
+    /// `FLUSH ...`: the upper-case words after it.
     Flush(Vec<String>),
     /// `RESET ...`, `PURGE ...`, `CHANGE ...`, `INSTALL ...` and other administration of a server.
     Administration(String),
@@ -258,7 +258,7 @@ pub enum PrepareSource {
 pub struct Execute {
     /// The statement's name.
     pub name: String,
-    /// The text of each expression behind `USING`; MySQL allows user variables only.
+    /// The text of each expression after `USING`; MySQL allows user variables only.
     pub using: Vec<String>,
 }
 
@@ -395,16 +395,16 @@ pub enum DdlAction {
     Rename,
 }
 
-/// `ANALYZE TABLE` and its kin.
+/// `ANALYZE TABLE` and similar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Maintenance {
     /// The first word, in upper case.
     pub verb: String,
     /// The tables.
     pub tables: Vec<TableName>,
-    /// `UPDATE HISTOGRAM` or `DROP HISTOGRAM` behind the tables.
+    /// `UPDATE HISTOGRAM` or `DROP HISTOGRAM` after the tables.
     pub histogram: Option<HistogramChange>,
-    /// `QUICK` behind the tables.
+    /// `QUICK` after the tables.
     pub quick: bool,
 }
 

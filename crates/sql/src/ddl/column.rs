@@ -114,7 +114,7 @@ impl Parser<'_> {
         self.option_of(name).map(Some)
     }
 
-    /// What stands behind `DEFAULT`.
+    /// The part after `DEFAULT`.
     pub(super) fn column_default(&mut self) -> Result<ColumnDefault> {
         if let Some(digits) = self.current_timestamp()? {
             return Ok(ColumnDefault::CurrentTimestamp(digits));
@@ -164,7 +164,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// `CURRENT_TIMESTAMP[(n)]`, `NOW([n])` and their synonyms: the digits behind the seconds.
+    /// `CURRENT_TIMESTAMP[(n)]`, `NOW([n])` and their synonyms: the digits after the seconds.
     fn current_timestamp(&mut self) -> Result<Option<u32>> {
         let words = ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"];
         if !self.is_any_word(&words) {

@@ -24,7 +24,7 @@ pub struct TableDefinition {
     pub if_not_exists: bool,
     /// The new table.
     pub name: TableName,
-    /// The table behind `LIKE`; everything else is empty then.
+    /// The table after `LIKE`; everything else is empty then.
     pub like: Option<TableName>,
     /// The columns in order.
     pub columns: Vec<ColumnDefinition>,
@@ -131,7 +131,7 @@ pub struct ColumnDefinition {
     pub nullable: Option<bool>,
     /// `DEFAULT ...`
     pub default: Option<ColumnDefault>,
-    /// `ON UPDATE CURRENT_TIMESTAMP`: the digits behind the seconds.
+    /// `ON UPDATE CURRENT_TIMESTAMP`: the digits after the seconds.
     pub on_update: Option<u32>,
     /// `AUTO_INCREMENT`
     pub auto_increment: bool,
@@ -162,7 +162,7 @@ pub enum ColumnDefault {
     Literal(Expression),
     /// `(expr)`, without these parentheses.
     Expression(Expression),
-    /// `CURRENT_TIMESTAMP`, `NOW()` and their synonyms: the digits behind the seconds.
+    /// `CURRENT_TIMESTAMP`, `NOW()` and their synonyms: the digits after the seconds.
     CurrentTimestamp(u32),
     /// `ALTER ... DROP DEFAULT` of a column that can be NULL: not even NULL. Only texts that are
     /// kept have words for it: `NO DEFAULT`.
@@ -194,10 +194,10 @@ pub struct Generated {
 pub struct TypeName {
     /// Which type; synonyms are resolved.
     pub base: Base,
-    /// `(n)`: the display width of integers, characters, bytes, bits, digits, digits behind the
+    /// `(n)`: the display width of integers, characters, bytes, bits, digits, digits after the
     /// seconds, dimensions. For `TEXT(n)` the characters that the type must hold at least.
     pub length: Option<u32>,
-    /// The digits behind the point of `(p, s)`.
+    /// The digits after the point of `(p, s)`.
     pub scale: Option<u32>,
     /// `UNSIGNED`, also by `ZEROFILL`.
     pub unsigned: bool,
@@ -209,7 +209,7 @@ pub struct TypeName {
     pub charset: Option<String>,
     /// `COLLATE`, in lower case.
     pub collation: Option<String>,
-    /// `BINARY` behind a text type: the `_bin` collation of its charset.
+    /// `BINARY` after a text type: the `_bin` collation of its charset.
     pub binary: bool,
 }
 
@@ -323,7 +323,7 @@ pub enum KeyTarget {
 pub struct ForeignKey {
     /// The name of the constraint.
     pub name: Option<String>,
-    /// The name behind `FOREIGN KEY`, which is that of its index.
+    /// The name after `FOREIGN KEY`, which is that of its index.
     pub index: Option<String>,
     /// `IF NOT EXISTS` (MariaDB), while it is added.
     pub if_not_exists: bool,

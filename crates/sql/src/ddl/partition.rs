@@ -92,7 +92,7 @@ pub enum PartitionBound {
 }
 
 impl Parser<'_> {
-    /// What stands behind `PARTITION BY`.
+    /// The part after `PARTITION BY`.
     pub(super) fn partitioning(&mut self) -> Result<Partitioning> {
         let method = self.partition_method()?;
         if matches!(method, PartitionMethod::Value(_)) {
@@ -114,7 +114,7 @@ impl Parser<'_> {
         Ok(Partitioning { method, count, subpartitioning, partitions })
     }
 
-    /// What stands behind `SEGMENT BY`.
+    /// The part after `SEGMENT BY`.
     pub(super) fn segment_by(&mut self) -> Result<Vec<Expression>> {
         self.parenthesised(Self::expression)
     }

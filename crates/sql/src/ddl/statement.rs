@@ -191,7 +191,7 @@ pub enum AlterAction {
     },
     /// `TRUNCATE PARTITION`
     TruncatePartitions(PartitionList),
-    /// `REORGANIZE PARTITION names INTO (...)`; without both, the table is distributed anew.
+    /// `REORGANIZE PARTITION names INTO (...)`; without both, the table is distributed again.
     ReorganizePartitions {
         /// The old ones.
         names: Vec<String>,

@@ -132,7 +132,7 @@ impl Base {
         matches!(self, Self::TinyInt | Self::SmallInt | Self::MediumInt | Self::Int | Self::BigInt)
     }
 
-    /// Whether `UNSIGNED` may stand behind it.
+    /// Whether `UNSIGNED` may stand after it.
     pub fn is_number(self) -> bool {
         self.is_integer() || matches!(self, Self::Decimal | Self::Float | Self::Double)
     }
@@ -258,7 +258,7 @@ impl Parser<'_> {
         Ok(Some(length))
     }
 
-    /// What stands in parentheses behind a type; `place` is for errors.
+    /// The part in parentheses after a type; `place` is for errors.
     fn lengths(&mut self, out: &mut TypeName, place: (&str, usize)) -> Result<()> {
         match out.base {
             Base::Enum | Base::Set => {

@@ -49,7 +49,7 @@ pub struct FileFormat {
 }
 
 impl Default for FileFormat {
-    /// Tabs between fields, a line break behind lines, backslashes as escapes.
+    /// Tabs between fields, a line break after lines, backslashes as escapes.
     fn default() -> Self {
         Self {
             terminated: b"\t".to_vec(),
@@ -92,7 +92,7 @@ impl<'a> Row<'a> {
         self.spans.is_empty()
     }
 
-    /// The field at a position; `None` behind the last one.
+    /// The field at a position; `None` after the last one.
     pub fn get(&self, at: usize) -> Option<Field<'a>> {
         self.spans.get(at).map(|span| self.field(span))
     }

@@ -153,7 +153,7 @@ impl Parser<'_> {
         Ok(Some((self.plain_since(start), query)))
     }
 
-    /// What stands behind the rows.
+    /// The part after the rows.
     fn insert_tail(&mut self, insert: &mut Insert<'_>, query: bool) -> Result<()> {
         if !insert.replace && !query && self.take_word("AS") {
             let name = self.name_text()?;

@@ -90,7 +90,7 @@ const LOOK: [bool; 256] = {
 };
 
 impl<'a> Rows<'a> {
-    /// Rows from the byte `at` on, behind the word `VALUES`.
+    /// Rows from the byte `at` on, after the word `VALUES`.
     ///
     /// # Errors
     /// 1064 when the parentheses or quotes do not end.
@@ -135,13 +135,13 @@ impl<'a> Rows<'a> {
         self.sql.get(self.at..self.end).unwrap_or_default().trim()
     }
 
-    /// The first byte behind the rows, and whether it is inside an executable comment.
+    /// The first byte after the rows, and whether it is inside an executable comment.
     pub(super) fn end(&self) -> (usize, bool) {
         (self.end, self.end_in_comment)
     }
 
-    /// Reads the next row into `row`, whose old values are dropped; `false` behind the last row.
-    /// An empty row `()` gives no values.
+    /// Reads the next row into `row`, whose old values are dropped; `false` after the last row. An
+    /// empty row `()` gives no values.
     ///
     /// # Errors
     /// 1064 for what is no expression, 1235 for expressions that are beyond us. No row can be read
@@ -189,7 +189,7 @@ impl<'a> Rows<'a> {
         self.sql.as_bytes()
     }
 
-    /// The current byte; 0 behind the end.
+    /// The current byte; 0 after the end.
     fn peek(&self) -> u8 {
         self.bytes().get(self.at).copied().unwrap_or(0)
     }
@@ -303,7 +303,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Reads a value; the `,` or `)` behind it is the current byte then.
+    /// Reads a value; the `,` or `)` after it is the current byte then.
     fn value(&mut self) -> Result<Value<'a>> {
         let start = (self.at, self.in_comment);
         if let Some(value) = self.scan()? {

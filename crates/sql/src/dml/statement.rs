@@ -28,7 +28,7 @@ pub enum Assigned {
 /// `RETURNING` (MariaDB): select items with the names of their columns, which `*` does not have.
 pub type Returning = Vec<(SelectItem, Option<String>)>;
 
-/// When an `INSERT` is carried out; MySQL 8 does nothing with it on such tables.
+/// When an `INSERT` is executed; MySQL 8 does nothing with it on such tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is named as its word is")]
 pub enum InsertPriority {

@@ -7,7 +7,7 @@ use crate::parse::cursor::{Parser, Result};
 use crate::statement::TableName;
 
 impl Parser<'_> {
-    /// What stands behind `UPDATE`.
+    /// The part after `UPDATE`.
     pub(super) fn update(&mut self, with: Option<With>) -> Result<Update> {
         self.skip_hints();
         let low_priority = self.take_word("LOW_PRIORITY");
@@ -24,7 +24,7 @@ impl Parser<'_> {
         Ok(Update { with, low_priority, ignore, tables, assignments, selection, order_by, limit })
     }
 
-    /// What stands behind `DELETE`.
+    /// The part after `DELETE`.
     pub(super) fn delete(&mut self, with: Option<With>) -> Result<Delete> {
         self.skip_hints();
         let (mut low_priority, mut quick, mut ignore) = (false, false, false);
@@ -149,7 +149,7 @@ impl Parser<'_> {
         Ok(Assignment { column, value })
     }
 
-    /// A name behind a dot.
+    /// A name after a dot.
     pub(super) fn any_name_text(&mut self) -> Result<String> {
         let name = self.peek().and_then(|token| token.name(self.sql));
         let Some(name) = name else { return self.unexpected() };

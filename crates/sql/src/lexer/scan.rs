@@ -481,7 +481,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Whether the dot here stands directly behind a name, as in `t.1a`.
+    /// Whether the dot here stands directly after a name, as in `t.1a`.
     fn joins_names(&self) -> bool {
         self.at > 0
             && self

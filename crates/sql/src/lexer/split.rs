@@ -26,7 +26,7 @@ pub fn next_statement(sql: &str, mode: Mode) -> (&str, &str) {
     (sql, "")
 }
 
-/// Follows `BEGIN ... END` and its kin through the definition of a stored program.
+/// Follows `BEGIN ... END` and similar through the definition of a stored program.
 #[derive(Debug, Default)]
 struct Body {
     seen: usize,

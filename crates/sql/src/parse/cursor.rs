@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
         self.any_ident()
     }
 
-    /// A name behind a dot, where reserved words are names too.
+    /// A name after a dot, where reserved words are names too.
     pub(crate) fn any_ident(&mut self) -> Result<Ident> {
         let Some(token) = self.peek() else { return self.unexpected() };
         let ident = match token.kind {

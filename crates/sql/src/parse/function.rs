@@ -138,7 +138,7 @@ impl Parser<'_> {
         Ok(argument(expr))
     }
 
-    /// `FROM FIRST`, `RESPECT NULLS` and `OVER` behind a call.
+    /// `FROM FIRST`, `RESPECT NULLS` and `OVER` after a call.
     #[inline(never)]
     fn with_window(&mut self, call: Expr) -> Result<Expr> {
         let Expr::Function(mut function) = call else { return Ok(call) };

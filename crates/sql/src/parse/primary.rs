@@ -378,7 +378,7 @@ impl Parser<'_> {
         Ok(binary(interval, BinaryOperator::Plus, right))
     }
 
-    /// Behind `+` or `-`: an interval, or an operand that begins with the function `INTERVAL`.
+    /// After `+` or `-`: an interval, or an operand that begins with the function `INTERVAL`.
     pub(super) fn interval_operand(&mut self, precedence: u8) -> Result<Expr> {
         match self.interval_or_call()? {
             interval @ Expr::Interval(_) => Ok(interval),

@@ -42,7 +42,7 @@ impl Parser<'_> {
         self.is_any_word(&["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT"])
     }
 
-    /// Goes on behind a query in parentheses.
+    /// Goes on after a query in parentheses.
     pub(super) fn query_behind(&mut self, first: Box<Query>) -> Result<Box<Query>> {
         let body = self.set_operations(Box::new(SetExpr::Query(first)), UNION)?;
         self.finish_query(None, body)

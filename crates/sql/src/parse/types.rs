@@ -17,7 +17,7 @@ fn custom(text: String) -> DataType {
 }
 
 impl Parser<'_> {
-    /// The type behind `AS` in a `CAST`. What the tree has no words for (`CHAR(3) CHARACTER SET
+    /// The type after `AS` in a `CAST`. What the tree has no words for (`CHAR(3) CHARACTER SET
     /// latin1`, `NCHAR`, `YEAR`) becomes [`DataType::Custom`] with its text in upper case.
     pub(super) fn cast_type(&mut self) -> Result<DataType> {
         let Ok(word) = self.any_word() else { return self.unexpected() };

@@ -242,7 +242,7 @@ pub(crate) fn is_reserved(word: &str) -> bool {
     word.len() < 24 && RESERVED.binary_search(&word.to_ascii_uppercase().as_str()).is_ok()
 }
 
-/// Words that one of the servers reserves and that may begin a clause behind an item: an alias of
+/// Words that one of the servers reserves and that may begin a clause after an item: an alias of
 /// this name must be quoted or have its `AS`.
 pub(super) fn is_reserved_for_alias(word: &str) -> bool {
     const ALSO: [&str; 9] = [

@@ -28,7 +28,7 @@ pub enum UserName {
 /// How an account proves itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authentication {
-    /// The plugin behind `WITH` or `VIA`.
+    /// The plugin after `WITH` or `VIA`.
     pub plugin: Option<String>,
     /// What it is proved with.
     pub method: Method,
@@ -340,7 +340,7 @@ impl Parser<'_> {
         Ok(Statement::Grant(Grant { revoke, privileges, on, users }))
     }
 
-    /// A user behind `TO`; what older servers allow behind it is passed over.
+    /// A user after `TO`; what older servers allow after it is passed over.
     fn granted_user(&mut self) -> Result<UserName> {
         let user = self.user_name()?;
         self.authentication()?;

@@ -10,8 +10,8 @@ use crate::parse::words;
 /// What a text refers to, read from tokens only.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct References {
-    /// Names that stand where tables stand: behind `FROM`, `JOIN`, `INTO`, `UPDATE`, `TABLE`.
-    /// Names of `WITH` are taken out.
+    /// Names that stand where tables stand: after `FROM`, `JOIN`, `INTO`, `UPDATE`, `TABLE`. Names
+    /// of `WITH` are taken out.
     pub tables: Vec<TableName>,
     /// The first part of every `a.b`: a database or the alias of a table.
     pub qualifiers: Vec<String>,
@@ -34,7 +34,7 @@ pub fn references(sql: &str, mode: Mode) -> References {
     References { tables: tables_of(sql, &tokens), qualifiers }
 }
 
-/// Words behind which a name in front of a parenthesis is that of a table, with its columns.
+/// Words after which a name in front of a parenthesis is that of a table, with its columns.
 const BEFORE_COLUMNS: [&str; 11] = [
     "INTO",
     "TABLE",
@@ -93,7 +93,7 @@ pub fn calls(sql: &str, mode: Mode) -> Vec<TableName> {
 /// What is known at one level of parentheses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
-    /// Within the list of tables behind `FROM` or `UPDATE`.
+    /// Within the list of tables after `FROM` or `UPDATE`.
     in_list: bool,
     /// The next name is that of a table.
     expects: bool,

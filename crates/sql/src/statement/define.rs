@@ -196,7 +196,7 @@ fn name_at(sql: &str, tokens: &[Token], at: usize) -> Option<TableName> {
     }
 }
 
-/// The tables behind `REFERENCES` and behind the `LIKE` of a new table.
+/// The tables after `REFERENCES` and after the `LIKE` of a new table.
 fn referred(sql: &str, tokens: &[Token]) -> Vec<TableName> {
     let mut out = Vec::new();
     for (at, token) in tokens.iter().enumerate() {

@@ -135,7 +135,7 @@ pub enum MirrorAction {
     Pause,
     /// `RESUME`: the copy follows again from where it was.
     Resume,
-    /// `RESYNC`: the copy is made anew.
+    /// `RESYNC`: the copy is made again.
     Resync,
 }
 
@@ -190,7 +190,7 @@ impl Parser<'_> {
         Ok(Statement::Mirror(MirrorStatement::Drop { target, if_exists }))
     }
 
-    /// `IF [NOT] EXISTS` may stand before and behind the kind.
+    /// `IF [NOT] EXISTS` may stand before and after the kind.
     fn mirror_target(&mut self, not: bool) -> Result<(MirrorTarget, bool)> {
         let given = self.condition_of_existence(not);
         if self.take_word("DATABASE") || self.take_word("SCHEMA") {
@@ -210,7 +210,7 @@ impl Parser<'_> {
         if not { self.if_not_exists() } else { self.if_exists() }
     }
 
-    /// The mirrors behind `ALTER MIRROR` and `CHECK MIRROR`; `TABLE` may be said.
+    /// The mirrors after `ALTER MIRROR` and `CHECK MIRROR`; `TABLE` may be said.
     fn existing_mirrors(&mut self) -> Result<MirrorTarget> {
         if self.take_word("DATABASE") || self.take_word("SCHEMA") {
             return Ok(MirrorTarget::Database(self.name_text()?));

@@ -19,7 +19,7 @@ pub enum Scope {
     PersistOnly,
 }
 
-/// The value behind the `=`.
+/// The value after the `=`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetValue {
     /// `DEFAULT`

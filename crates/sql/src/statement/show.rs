@@ -114,9 +114,9 @@ pub struct Show {
     pub global: Option<bool>,
     /// `FROM database` or `IN database`, and the database of a qualified table.
     pub database: Option<String>,
-    /// The table, or the object behind `CREATE`.
+    /// The table, or the object after `CREATE`.
     pub table: Option<TableName>,
-    /// `IF NOT EXISTS` behind `CREATE DATABASE`.
+    /// `IF NOT EXISTS` after `CREATE DATABASE`.
     pub if_not_exists: bool,
     /// The value of `LIKE '...'`.
     pub like: Option<String>,

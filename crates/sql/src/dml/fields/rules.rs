@@ -77,7 +77,7 @@ impl Rules {
         })
     }
 
-    /// Behind the end of the line that a byte belongs to, for lines that are not looked at.
+    /// After the end of the line that a byte belongs to, for lines that are not looked at.
     pub(super) fn line_end(
         &self,
         bytes: &[u8],
@@ -97,8 +97,8 @@ impl Rules {
         if finished { Ok(bytes.len()) } else { Err(More) }
     }
 
-    /// Whether a backslash and a byte behind it are one character. An escape character that
-    /// encloses as well only stands for itself, when doubled.
+    /// Whether a backslash and a byte after it are one character. An escape character that encloses
+    /// as well only stands for itself, when doubled.
     fn escapes(&self, next: u8) -> bool {
         self.escape != self.enclosed || Some(next) == self.escape
     }
