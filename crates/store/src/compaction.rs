@@ -40,11 +40,11 @@ pub(crate) struct Rewritten {
     pub(crate) bytes: u64,
 }
 
-/// Replaces parts, which take no more rows, by chunks. The caller holds the partition's
-/// maintenance lock. Rows that died at or below `horizon` are left out; `lsn` goes into the blocks.
+/// Replaces parts, which take no more rows, by chunks. The caller holds the partition's maintenance
+/// lock. Rows that died at or below `horizon` are left out; `lsn` goes into the blocks.
 ///
 /// # Errors
-/// What reading and writing blocks gives; then nothing has changed.
+/// Errors of reading and writing blocks; then nothing has changed.
 pub(crate) fn rewrite(
     table: &Table,
     partition: &Partition,

@@ -32,7 +32,7 @@ impl Database {
     /// Does what is due once: flushes, merges, a checkpoint. Whether anything was.
     ///
     /// # Errors
-    /// What reading and writing gives first; the rest is done nevertheless. A full disk leaves
+    /// Errors of reading and writing first; the rest is done nevertheless. A full disk leaves
     /// everything as it was.
     pub fn maintain(&self) -> Result<bool> {
         if self.failure().is_some() {
@@ -61,7 +61,7 @@ impl Database {
     /// chunks as far as no version needs it, and writes everything into its file.
     ///
     /// # Errors
-    /// No such table, and what reading and writing gives.
+    /// No such table, and errors of reading and writing.
     pub fn optimize(&self, id: TableId) -> Result<()> {
         let table = self.require(id)?;
         let horizon = self.horizon(&table);

@@ -167,7 +167,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Gives the memory of the index back; the next writer builds it anew.
+    /// Gives the memory of the index back; the next writer builds it again.
     pub(crate) fn forget_index(&self) {
         let mut lookup = self.lookup.write();
         // A part that still forwards needs the index that is being brought up to date.
@@ -215,7 +215,7 @@ impl Partition {
     /// one part together.
     ///
     /// # Errors
-    /// What reading keys gives.
+    /// Errors of reading keys.
     pub(crate) fn find(&self, keys: &Keys, seed: u64) -> Result<Vec<Place>> {
         /// So many at a time, so that writers wait for a fraction of a millisecond.
         const STEP: usize = 2048;

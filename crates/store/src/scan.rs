@@ -78,7 +78,7 @@ impl TableSnapshot {
     /// The units of a scan over partitions that a function picks by their keys.
     ///
     /// # Errors
-    /// What reading the descriptions of chunks gives.
+    /// Errors of reading the descriptions of chunks.
     pub fn scan(
         &self,
         request: ScanRequest,
@@ -163,7 +163,7 @@ impl ScanUnit {
     /// place in the request; `None` where there are none, or rows are in memory.
     ///
     /// # Errors
-    /// What reading the description of a chunk gives.
+    /// Errors of reading the description of a chunk.
     pub fn ends(&self, place: usize) -> Result<Option<(i128, i128)>> {
         let Body::Chunk(chunk) = &self.part.body else { return Ok(None) };
         let Some(&column) = self.request.columns.get(place) else { return Ok(None) };
@@ -191,7 +191,7 @@ impl ScanUnit {
     /// `None` where there is none by what is known of the part.
     ///
     /// # Errors
-    /// What reading the description of a chunk gives.
+    /// Errors of reading the description of a chunk.
     pub fn narrowed(
         self,
         predicates: Vec<(usize, Predicate)>,
@@ -214,7 +214,7 @@ impl ScanUnit {
     /// memory, and by a few rows, nobody knows: 0.
     ///
     /// # Errors
-    /// What reading the description of a chunk gives.
+    /// Errors of reading the description of a chunk.
     pub fn few_values(&self, column: usize) -> Result<Option<u64>> {
         /// What a few thousand runs need.
         const FEW_RUNS: u64 = 32 << 10;
@@ -268,7 +268,7 @@ impl ScanUnit {
     /// The rows, as a cursor.
     ///
     /// # Errors
-    /// What reading columns gives.
+    /// Errors of reading columns.
     pub fn open(self) -> Result<ScanCursor> {
         ScanCursor::new(self, None)
     }
@@ -276,7 +276,7 @@ impl ScanUnit {
     /// Some of the rows, picked at random, as a cursor.
     ///
     /// # Errors
-    /// What reading columns gives.
+    /// Errors of reading columns.
     pub fn open_sample(self, sample: Sample) -> Result<ScanCursor> {
         ScanCursor::new(self, Some(sample))
     }

@@ -124,7 +124,7 @@ impl TableSnapshot {
     /// How many rows the table has at this version, exactly.
     ///
     /// # Errors
-    /// What reading the versions of chunks gives, where some rows are younger than this version.
+    /// Errors of reading the versions of chunks, where some rows are younger than this version.
     pub fn count_rows(&self) -> Result<u64> {
         let parts = self.partitions.iter().flat_map(|it| it.parts().iter());
         parts.map(|part| self.live(part)).sum()

@@ -21,7 +21,7 @@ use crate::partition::Partition;
 use crate::table::{Table, longest_history};
 
 impl Database {
-    /// Carries out a change of the catalog as a commit of its own; whether there was one to make.
+    /// Executes a change of the catalog as a commit of its own; whether there was one to make.
     /// `make` runs while nothing else is committed.
     fn commit_change(&self, make: impl FnOnce(&Self) -> Result<Option<Pending>>) -> Result<bool> {
         self.check()?;
@@ -106,7 +106,7 @@ impl Database {
     /// Makes a table.
     ///
     /// # Errors
-    /// A schema that cannot be, and what writing files gives.
+    /// A schema that cannot be, and errors of writing files.
     pub fn create_table(&self, schema: TableSchema, definition: &[u8]) -> Result<TableId> {
         self.create_table_with(schema, definition, |_| Vec::new())
     }
@@ -154,12 +154,12 @@ impl Database {
         }
     }
 
-    /// Gives a table another schema: columns may be added, dropped, renamed and reordered; a
-    /// column keeps its number and its Arrow type, the key its columns and their collations. New
-    /// columns have numbers from [`Table::next_column_id`] on.
+    /// Gives a table another schema: columns may be added, dropped, renamed and reordered; a column
+    /// keeps its number and its Arrow type, the key its columns and their collations. New columns
+    /// have numbers from [`Table::next_column_id`] on.
     ///
     /// # Errors
-    /// A change that needs the rows written anew, which is the engine's business.
+    /// A change that needs the rows written again, which is the engine's business.
     pub fn alter_table(&self, id: TableId, schema: TableSchema, definition: &[u8]) -> Result<()> {
         self.alter_table_with(id, schema, definition, Vec::new())
     }

@@ -40,7 +40,7 @@ impl Rows {
     /// than to leave them out. `seed` is that of the keys' hashes.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     pub(super) fn gather(
         layout: &Layout,
         parts: &[Arc<Part>],

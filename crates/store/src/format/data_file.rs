@@ -93,7 +93,7 @@ impl DataFile {
         self.settled.load(Ordering::Relaxed) == length
     }
 
-    /// Bytes that every checkpoint writes anew, and has to give back: the last manifest.
+    /// Bytes that every checkpoint writes again, and has to give back: the last manifest.
     pub(crate) fn manifest_bytes(&self) -> u64 {
         self.manifest.load(Ordering::Relaxed)
     }
@@ -138,7 +138,7 @@ impl DataFile {
 }
 
 /// The name that a definition begins with: the database's and the table's, each with a zero byte
-/// behind it. The rest of it means nothing here.
+/// after it. The rest of it means nothing here.
 fn name_of(definition: &[u8]) -> Option<String> {
     let mut parts = definition.split(|byte| *byte == 0);
     let mut next = || std::str::from_utf8(parts.next()?).ok().filter(|it| !it.is_empty());

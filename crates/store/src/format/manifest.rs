@@ -112,7 +112,7 @@ impl Frozen {
 /// and all that belong to it. `floor` is asked once the marks of deletion are taken.
 ///
 /// # Errors
-/// What writing blocks gives; 1114 when the manifest is longer than a block can be. What was written
+/// Errors of writing blocks; 1114 when the manifest is longer than a block can be. What was written
 /// until then is freed.
 pub(crate) fn write(
     frozen: &Frozen,
@@ -332,7 +332,7 @@ fn read_deletes(from: &mut Reader<'_>) -> Result<Deletes> {
 /// blocks that belong to the manifest.
 ///
 /// # Errors
-/// Damage, and what reading blocks gives.
+/// Damage, and errors of reading blocks.
 pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId>)> {
     let file = &table.file;
     let bytes = file.blocks.read(root)?;

@@ -29,12 +29,12 @@ pub(crate) struct KeyRanges {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct KeyRange {
     from: Vec<u8>,
-    /// The first bytes that lie behind it; `None` where nothing does.
+    /// The first bytes that lie after it; `None` where nothing does.
     to: Option<Vec<u8>>,
 }
 
 impl KeyRanges {
-    /// Whether a key may lie in one of them that is not before one key and not behind another.
+    /// Whether a key may lie in one of them that is not before one key and not after another.
     pub(crate) fn meet(&self, first: &[u8], last: &[u8]) -> bool {
         let is_below = |range: &KeyRange| range.to.as_ref().is_none_or(|to| first < to.as_slice());
         self.list.iter().any(|range| range.from.as_slice() <= last && is_below(range))
@@ -158,7 +158,7 @@ fn combined(heads: &[Vec<u8>], values: &[Vec<u8>]) -> Vec<Vec<u8>> {
     out
 }
 
-/// The first bytes behind a key, or behind all keys that begin like it where it is no whole one;
+/// The first bytes after a key, or after all keys that begin like it where it is no whole one;
 /// `None` where there are none.
 fn behind(mut key: Vec<u8>, is_whole: bool) -> Option<Vec<u8>> {
     if is_whole {

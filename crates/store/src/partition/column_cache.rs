@@ -69,7 +69,7 @@ impl Resident {
     /// all of them, whatever the cache drops meanwhile.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     ///
     /// # Panics
     /// If a position is outside.

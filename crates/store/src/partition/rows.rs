@@ -37,7 +37,7 @@ pub(crate) fn sort(places: &mut [Place]) {
 /// Keeps the places whose rows have the keys.
 ///
 /// # Errors
-/// What reading columns gives.
+/// Errors of reading columns.
 pub(crate) fn verify(places: &mut Vec<Place>, keys: &Keys) -> Result<()> {
     let mut equal = Vec::with_capacity(places.len());
     // Rows in memory have their keys beside them; those of all chunks of a layout are read at once.
@@ -67,7 +67,7 @@ pub(crate) fn verify(places: &mut Vec<Place>, keys: &Keys) -> Result<()> {
 /// Columns of rows under a layout, in the order of the places.
 ///
 /// # Errors
-/// A column that was dropped after the layout was taken (1412), and what reading columns gives.
+/// A column that was dropped after the layout was taken (1412), and errors of reading columns.
 pub(crate) fn gather(
     layout: &Layout,
     places: &[Place],

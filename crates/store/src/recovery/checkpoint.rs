@@ -179,9 +179,9 @@ impl Database {
 
     /// The catalog as it is, and where the log ends then.
     ///
-    /// The log may have been cut behind what the headers of a table know that did not change for
-    /// long. If it has changed since, during this checkpoint perhaps, its headers must catch up before
-    /// the catalog says so: else the next start would look for the log that is gone.
+    /// The log may have been cut after what the headers of a table know that did not change for
+    /// long. If it has changed since, during this checkpoint perhaps, its headers must catch up
+    /// before the catalog says so: else the next start would look for the log that is gone.
     fn capture_catalog(&self, state: &mut CheckpointState) -> Result<(Catalog, Lsn)> {
         // Removals that a crash undid may have brought older parts back, not all of them perhaps.
         let begin = self.log.begin().0.max(state.log_start);

@@ -74,7 +74,7 @@ impl ScanCursor {
     /// The next rows; `None` at the end. Batches are never empty.
     ///
     /// # Errors
-    /// What reading columns gives.
+    /// Errors of reading columns.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let batch = match &self.rows {
@@ -208,7 +208,7 @@ impl ScanCursor {
         columns
     }
 
-    /// The form in which a column is given; those of the key behind them are as they are.
+    /// The form in which a column is given; those of the key after them are as they are.
     fn form(&self, at: usize) -> Form {
         let request = &self.unit.request;
         let (Some(field), Some(&column)) =

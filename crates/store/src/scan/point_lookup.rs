@@ -31,7 +31,7 @@ impl TableSnapshot {
     /// key; `columns` are positions of the columns that are wanted.
     ///
     /// # Errors
-    /// NULL in a key, and what reading columns gives.
+    /// NULL in a key, and errors of reading columns.
     pub fn get(&self, partition: &[u8], key: &[ArrayRef], columns: &[usize]) -> Result<FoundRows> {
         let keys = self.layout.keys_of_keys(key)?;
         let places = match self.partitions.iter().find(|it| it.key() == partition) {

@@ -155,7 +155,7 @@ fn bytes(array: &ArrayRef, row: usize) -> Option<&[u8]> {
     }
 }
 
-/// A key that takes little memory: a long one is cut, with a hash of all of it behind the cut. Keys
+/// A key that takes little memory: a long one is cut, with a hash of all of it after the cut. Keys
 /// that differ stay different, but for collisions of the hash that an estimate can bear.
 fn short_key(key: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     const LONG: usize = 64;

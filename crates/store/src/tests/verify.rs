@@ -64,7 +64,7 @@ impl World {
         self.enter(Part { slot, layout, deletes, body })
     }
 
-    /// Makes the key index anew from the rows that there are.
+    /// Makes the key index again from the rows that there are.
     fn index_again(&self) {
         self.partition().forget_index();
         self.partition().build_index(self.table.seed()).unwrap();
