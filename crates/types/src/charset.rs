@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 const NODE: u32 = 1 << 31;
 /// In the file: bytes that are no character.
 const NONE_IN_FILE: u16 = u16::MAX;
-/// Behind GB 18030's characters of four bytes that are of the basic plane; the other planes begin at
+/// After GB 18030's characters of four bytes that are of the basic plane; the other planes begin at
 /// the second number, in their order.
 const FOURS: &str = "/4";
 const SUPPLEMENT: u32 = 189_000;

@@ -371,11 +371,11 @@ pub struct Column {
     pub schema: String,
     /// The table or its alias.
     pub table: String,
-    /// The table behind the alias.
+    /// The table after the alias.
     pub org_table: String,
     /// The name that the client sees.
     pub name: String,
-    /// The column behind the alias.
+    /// The column after the alias.
     pub org_name: String,
     /// The type.
     pub ty: ColumnType,
