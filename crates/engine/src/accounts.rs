@@ -37,7 +37,7 @@ pub(crate) struct Account {
     pub(crate) name: AccountName,
     /// The authentication plugin.
     pub(crate) plugin: String,
-    /// What the plugin stores; empty means no password.
+    /// The bytes that the plugin stores; empty if the account has no password.
     pub(crate) authentication: Vec<u8>,
     /// It may only read.
     pub(crate) read_only: bool,
@@ -59,7 +59,8 @@ impl std::fmt::Debug for Account {
     }
 }
 
-/// What `CREATE USER` and `ALTER USER` say of an account; `None` leaves it as it is.
+/// The changes of `CREATE USER` and `ALTER USER` to an account; `None` leaves an attribute
+/// unchanged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     pub(crate) proof: Option<Proof>,

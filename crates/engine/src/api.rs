@@ -20,7 +20,7 @@ pub enum RowFormat {
     Binary,
 }
 
-/// Who logs in, as the edge has verified it.
+/// The user who logs in, as verified by the edge.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// The account.
@@ -35,7 +35,7 @@ pub struct Login {
     pub found_rows: bool,
     /// Somebody types the statements (CLIENT_INTERACTIVE).
     pub interactive: bool,
-    /// A space may stand between a function's name and its parenthesis (CLIENT_IGNORE_SPACE).
+    /// A space is allowed between a function's name and its parenthesis (CLIENT_IGNORE_SPACE).
     pub ignore_space: bool,
     /// Whether the connection is encrypted.
     pub encrypted: bool,
@@ -54,7 +54,7 @@ pub struct Timeouts {
     pub write: Duration,
 }
 
-/// What a statement gives.
+/// The outcome of a statement.
 #[derive(Debug)]
 pub enum Outcome {
     /// No rows: counts and ids.
@@ -111,7 +111,7 @@ pub enum Rows {
     },
 }
 
-/// What `PREPARE` found.
+/// The result of `PREPARE`.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The statement's number within its session.

@@ -72,12 +72,12 @@ impl Diagnostics {
         }
     }
 
-    /// Counts conditions that nobody has kept.
+    /// Counts conditions beyond those that are stored.
     pub(crate) fn count_more(&self, conditions: usize) {
         self.0.lock().total += conditions;
     }
 
-    /// Takes over what a linked server has warned of: `total` conditions, of which it kept some.
+    /// Takes over the warnings of a linked server: `total` conditions, of which it returned some.
     pub(crate) fn take_over(&self, total: u16, conditions: Vec<Remote>) {
         self.count_more(usize::from(total).saturating_sub(conditions.len()));
         for Remote { level, code, message } in conditions {

@@ -239,10 +239,10 @@ impl Engine {
 
     /// The version that clients see.
     ///
-    /// Tools that know a MariaDB by its version read its information schema otherwise than that of a
-    /// MySQL, so that what they see follows the linked servers. The greeting has no `5.5.5-` before it,
-    /// as MariaDB has none from version 11 on: with it, Connector/J takes the server for a MySQL 5.5.5
-    /// and misreads the second step of `caching_sha2_password`.
+    /// Tools that know a MariaDB by its version read its information schema differently from
+    /// MySQL's, so the version follows the linked servers. The greeting has no `5.5.5-` before it,
+    /// as MariaDB has none from version 11 on: with it, Connector/J takes the server for a MySQL
+    /// 5.5.5 and misreads the second step of `caching_sha2_password`.
     pub(crate) fn server_version(&self) -> String {
         let set = self.globals.get("pelorus_server_version");
         if !set.text().is_empty() {
@@ -359,7 +359,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What `COM_STATISTICS` answers.
+    /// The text that `COM_STATISTICS` returns.
     pub fn statistics(&self) -> String {
         let uptime = self.uptime();
         let questions = self.total("Questions");
@@ -389,8 +389,8 @@ impl Engine {
         }
     }
 
-    /// The links and how they stand, for the start's report: name, address, and its databases or
-    /// why it cannot be reached.
+    /// The state of the links for the report at the start: name, address, and its databases or the
+    /// reason for which it cannot be reached.
     pub fn report_links(&self) -> Vec<LinkReport> {
         let databases = self.links.databases();
         self.servers
@@ -489,7 +489,7 @@ impl Engine {
         self.scratch.clone()
     }
 
-    /// What the server holds in memory.
+    /// The memory usage of the server.
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -566,7 +566,7 @@ impl Engine {
     }
 }
 
-/// How a link stands.
+/// The state of a link.
 #[derive(Clone, Debug)]
 pub struct LinkReport {
     /// The link.

@@ -15,7 +15,7 @@ struct Wish {
     connection: bool,
 }
 
-/// The outside end of a session: anybody may hold it, it outlives the session.
+/// A handle of a session, for other threads; it outlives the session.
 #[derive(Clone, Debug)]
 pub struct Handle {
     id: u64,
@@ -33,14 +33,14 @@ impl Handle {
         self.id
     }
 
-    /// Waits until somebody kills the connection; the edge then closes it. Never returns otherwise.
+    /// Waits until the connection is killed; the edge then closes it. Never returns otherwise.
     pub async fn killed(&self) {
         let mut wish = self.wish.subscribe();
         // The sender lives in `self`, so the wait cannot fail.
         wish.wait_for(|wish| wish.connection).await.ok();
     }
 
-    /// Whether somebody killed the connection.
+    /// Whether the connection was killed.
     pub fn is_killed(&self) -> bool {
         self.wish.borrow().connection
     }
@@ -70,7 +70,7 @@ impl Handle {
     }
 }
 
-/// The wish that a statement stops, for work that comes to no `await`: it asks now and then.
+/// The stop flag of a statement, for work without an `await`, which checks it regularly.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
     handle: Handle,
@@ -85,7 +85,7 @@ impl Stop {
         Self { handle, mark }
     }
 
-    /// For work that nobody can stop.
+    /// For work that cannot be stopped.
     pub(crate) fn never() -> Self {
         Self::of(Handle::new(0))
     }

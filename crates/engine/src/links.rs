@@ -127,9 +127,9 @@ impl Links {
         self.entries.read().get(&name.to_lowercase()).map(|entry| entry.link.clone())
     }
 
-    /// Asks servers for their databases where the list is not fresh. Servers that are away are
-    /// asked again after a while only, and nobody waits long for one that was heard of before: the
-    /// question goes on without the statement that asked it.
+    /// Asks the servers for their databases if the list is not fresh. An unreachable server is
+    /// tried again only after a while. The wait is short for a server that has answered before: the
+    /// request continues in the background.
     pub(crate) async fn refresh(&self) {
         self.refresh_within(PATIENCE).await;
     }
@@ -273,7 +273,7 @@ impl Links {
         modes.all(|mode| mode == first).then_some(first)
     }
 
-    /// Why a link's databases could not be asked for the last time; `None` when they could.
+    /// Why the last request for a link's databases failed; `None` if it succeeded.
     pub(crate) fn failure(&self, name: &str) -> Option<String> {
         let entry = self.entries.read().get(&name.to_lowercase()).cloned()?;
         let known = entry.known.read();

@@ -35,8 +35,8 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// The defaults, of the whole machine or of a limit. It leaves the operating
-    /// system, the stacks of threads and what is not counted an eighth, and queries five sixteenths.
+    /// The defaults for the whole machine or for a limit. An eighth is left to the operating
+    /// system, the stacks of threads and uncounted memory, and five sixteenths to queries.
     pub(crate) fn of_machine(env: &Env, limit: Option<u64>) -> Self {
         const SMALLEST: u64 = 64 << 20;
         // Where the memory cannot be told, as much as of a machine with this.
@@ -58,7 +58,7 @@ impl Budgets {
 pub(crate) struct SpillBudgets {
     /// All of them together.
     pub(crate) limit: u64,
-    /// What they leave free.
+    /// The bytes that they leave free.
     pub(crate) reserve: u64,
 }
 
@@ -107,12 +107,12 @@ impl Memory {
         Self { server, native, statements, sessions, mirrors }
     }
 
-    /// What statements hold while they run, all together.
+    /// The memory of all running statements.
     pub(crate) fn statements(&self) -> &Account {
         &self.statements
     }
 
-    /// What sessions keep from one statement to the next, all together.
+    /// The memory that all sessions hold between statements.
     pub(crate) fn sessions(&self) -> &Account {
         &self.sessions
     }

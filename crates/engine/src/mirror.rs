@@ -35,7 +35,7 @@ pub(crate) async fn mirror_database(mirrors: &Mirrors, database: &LinkedDatabase
     }
 }
 
-/// What names of hidden databases begin with.
+/// The first character of the names of hidden databases.
 pub(crate) const HIDDEN: char = '\u{1}';
 
 /// The hidden database for the copies of a linked one.

@@ -272,7 +272,7 @@ impl Session {
         self.process.handle.id()
     }
 
-    /// What counts the memory that it holds; the edge draws on it as well.
+    /// The memory account of the session; the edge uses it as well.
     pub fn memory(&self) -> &Account {
         &self.memory
     }
@@ -282,7 +282,7 @@ impl Session {
         &self.account
     }
 
-    /// Who is logged in.
+    /// The user who is logged in.
     pub fn login(&self) -> &Login {
         &self.login
     }
@@ -319,8 +319,9 @@ impl Session {
         self.process.handle.clone()
     }
 
-    /// A statement with its byte strings (`_binary '...'`) and what is no text of the client's
-    /// charset in digits, if it has such; what is left can be read in that charset.
+    /// A statement whose byte strings (`_binary '...'`) and strings that are not valid in the
+    /// client's charset are replaced by hexadecimal literals, if it has any; the rest is valid text
+    /// in that charset.
     pub fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>> {
         let charset = self.client_collation().charset();
         pelorus_sql::binary_literals::in_digits(statement, charset, self.mode)

@@ -81,8 +81,8 @@ impl Drop for Waiting<'_> {
 }
 
 impl UserLocks {
-    /// Takes a lock, waiting at most `wait` for it; without a limit when that is `None`. `false`
-    /// after the wait ended in vain.
+    /// Takes a lock, waiting at most `wait` for it; without a limit when that is `None`. `false` if
+    /// the wait timed out.
     ///
     /// # Errors
     /// A name that no lock can have (3057, 4163); a deadlock (3058).

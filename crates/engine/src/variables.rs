@@ -53,7 +53,7 @@ pub(crate) enum Kind {
     Switches,
 }
 
-/// What setting it does.
+/// The effect of setting the variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// It takes effect here.
@@ -77,8 +77,8 @@ pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) scope: Scope,
     pub(crate) kind: Kind,
-    /// The default in the words of `SHOW VARIABLES`; `None` when the engine works it out at start
-    /// or when it is asked.
+    /// The default in the words of `SHOW VARIABLES`; `None` if the engine computes it at the start
+    /// or when it is read.
     pub(crate) default: Option<&'static str>,
     pub(crate) change: Change,
     /// Shown by the reference and by `pelorus.variables`.

@@ -10,7 +10,7 @@ pub(crate) const DEFAULT_PLUGIN: &str = SHA2;
 const SHA2: &str = "caching_sha2_password";
 const NATIVE: &str = "mysql_native_password";
 
-/// What an `IDENTIFIED` clause gives.
+/// The content of an `IDENTIFIED` clause.
 #[derive(Clone)]
 pub(crate) enum Proof {
     /// `[WITH plugin] BY 'password'`.

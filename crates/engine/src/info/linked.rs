@@ -64,7 +64,7 @@ const NAMES: &[&str] = &[
 /// Columns of each table of a server's own information schema, in upper case.
 type Shape = BTreeMap<String, BTreeSet<String>>;
 
-/// What the information schemas of servers look like, by link; it does not change while a server
+/// The columns of the servers' information schemas, by link; they do not change while a server
 /// runs.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteInfo(RwLock<BTreeMap<String, Arc<Shape>>>);

@@ -83,7 +83,7 @@ pub(super) fn name_collations(
     Ok(())
 }
 
-/// Makes columns of JSON what a MariaDB makes of them: text under a collation of its own.
+/// Converts columns of JSON to the type that MariaDB gives them: text under a collation of its own.
 pub(super) fn json_as_text(alter: &mut AlterTable) {
     for action in &mut alter.actions {
         if let AlterAction::AddColumn { column, .. }

@@ -308,11 +308,11 @@ fn check(mut definition: TableDefinition) -> Result<()> {
     RowFilter::of(&definition, &derived.targets).map(drop)
 }
 
-/// Looks whether a table can have a mirror, given its definition and what the user wants.
+/// Checks whether a table can have a mirror, given its definition and the user's options.
 ///
 /// # Errors
-/// Columns that there are not (1054) or that cannot be left out, conditions that mirrors cannot have,
-/// and types that they do not have.
+/// Unknown columns (1054), columns that cannot be left out, conditions that mirrors cannot have,
+/// and unsupported types.
 pub(crate) fn check_wanted(definition: &Definition) -> Result<()> {
     let copy = wanted(definition)?;
     filter::check_names(&copy, &definition.filter)?;

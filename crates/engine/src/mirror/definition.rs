@@ -8,13 +8,13 @@ use pelorus_sql::ddl::{
 };
 use pelorus_sql::statement::MirrorFilter;
 
-/// The definition of a copy: the columns and the primary key of the source, its ranges and lists
-/// as partitions, or what the user wants instead. Everything that only writers need is left out:
-/// other keys, constraints, counters, and how generated columns and defaults are computed, whose
-/// values come with the rows. What `filter` leaves out is marked.
+/// The definition of a copy: the columns and the primary key of the source, its ranges and lists as
+/// partitions, or the user's layout instead. Everything that only writers need is left out: other
+/// keys, constraints, counters, and how generated columns and defaults are computed, whose values
+/// come with the rows. Columns that `filter` leaves out are marked.
 ///
 /// # Errors
-/// Text that is no `CREATE TABLE` of ours, and a filter that does not fit it.
+/// Text that does not parse as `CREATE TABLE`, and a filter that does not fit it.
 pub(super) fn copy_of(
     text: &str,
     layout: Option<&str>,
@@ -97,8 +97,8 @@ fn plain(column: &mut ColumnDefinition) {
     column.srid = None;
 }
 
-/// What of an `ALTER TABLE` concerns a copy; `None` for nothing. `partitions` says whether it has
-/// the partitions of its source.
+/// The part of an `ALTER TABLE` that concerns a copy; `None` if no part does. `partitions` says
+/// whether the copy has the partitions of its source.
 pub(super) fn alter_of_copy(alter: &AlterTable, partitions: bool) -> Option<AlterTable> {
     let mut actions: Vec<AlterAction> = alter
         .actions

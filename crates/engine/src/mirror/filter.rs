@@ -101,10 +101,10 @@ pub(super) fn is_left_out(column: &ColumnDefinition) -> bool {
     column.comment.as_deref() == Some(LEFT_OUT)
 }
 
-/// What an `ALTER TABLE` of the source is for a copy of a part.
+/// Translates an `ALTER TABLE` of the source for a filtered copy.
 ///
 /// # Errors
-/// Changes after which the copy has to be made again: of columns that the condition names, and of
+/// Changes after which the copy must be created again: of columns that the condition names, and of
 /// keys over columns that are left out.
 pub(super) fn alter(
     definition: &TableDefinition,

@@ -13,11 +13,11 @@ use pelorus_sql::ddl::{
 
 use super::filter;
 
-/// Looks whether the columns that a change of the source gives other types get the server's values
-/// here. `strict` is what the session's `sql_mode` is.
+/// Checks whether columns whose type changes get the server's values here. `strict` is the mode of
+/// the session.
 ///
 /// # Errors
-/// One that may get others: the copy has to be made again.
+/// A column that may get other values: the copy must be created again.
 pub(super) fn check(definition: &TableDefinition, alter: &AlterTable, strict: bool) -> Result<()> {
     let of_bytes = has_charset_binary(definition, alter);
     for action in &alter.actions {

@@ -16,7 +16,7 @@ use super::mirror_database;
 use crate::engine::Engine;
 use crate::links::{LinkedDatabase, is_own};
 
-/// What is to be made.
+/// The mirrors to create.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     /// What is still to be made.
@@ -65,10 +65,10 @@ impl How {
 }
 
 impl Wanted {
-    /// Reads `all`, `database`, and `database.table` with what `MIRROR TABLE` allows after it.
+    /// Parses `all`, `database`, and `database.table` with the clauses of `MIRROR TABLE` after it.
     ///
     /// # Errors
-    /// Text that is none of them (1210), and what is wrong after a table (1064).
+    /// Text of another form (1210), and syntax errors after a table (1064).
     pub(crate) fn new(texts: Vec<String>) -> Result<Self> {
         let read = |text: String| {
             let wrong = || {

@@ -45,8 +45,8 @@ fn is_comparable(ty: &ColumnType) -> bool {
 }
 
 impl Definer {
-    /// Analyses all columns of a table that can be compared. Histograms keep the number of buckets
-    /// that was asked for.
+    /// Analyses all columns of a table that can be compared. Histograms keep the requested number
+    /// of buckets.
     ///
     /// # Errors
     /// Errors of reading.
@@ -65,7 +65,7 @@ impl Definer {
         })
     }
 
-    /// `UPDATE HISTOGRAM` and `DROP HISTOGRAM`: what is said of each column, in MySQL's words.
+    /// `UPDATE HISTOGRAM` and `DROP HISTOGRAM`: the messages for each column, with MySQL's texts.
     ///
     /// # Errors
     /// Errors of reading; a number of buckets that MySQL does not take (1690); a column that is

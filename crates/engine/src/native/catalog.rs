@@ -29,7 +29,7 @@ const FOLDER: &str = "native";
 /// How often a statement that waits for another one's definition asks whether it is to stop.
 const STOP_ASKED: Duration = Duration::from_millis(100);
 
-/// What is known of a native database.
+/// The options of a native database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DatabaseOptions {
     /// The collation of tables that name none.
@@ -117,7 +117,7 @@ impl Catalog {
         &self.store
     }
 
-    /// What `ANALYZE TABLE` found.
+    /// The statistics of `ANALYZE TABLE`.
     pub(crate) fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -140,7 +140,7 @@ impl Catalog {
         !is_hidden(database) && self.databases.read().contains_key(database)
     }
 
-    /// What is known of a database.
+    /// The options of a database.
     pub(crate) fn options(&self, database: &str) -> Option<DatabaseOptions> {
         self.databases.read().get(database).map(|entry| entry.options.clone())
     }
@@ -181,7 +181,7 @@ impl Catalog {
         entry.tables.get(name).map(|def| def.id).or_else(|| entry.broken.get(name).copied())
     }
 
-    /// The tables of a database that cannot be used, with what is wrong with them (1034).
+    /// The tables of a database that cannot be used, with the reason (1034).
     pub(crate) fn broken_tables(&self, database: &str) -> Vec<(String, TableId, Error)> {
         let databases = self.databases.read();
         let broken = databases.get(database).map(|entry| entry.broken.iter());

@@ -25,7 +25,7 @@ const KEYS_MAX: usize = 64;
 /// Checks a definition as it is written.
 ///
 /// # Errors
-/// What MySQL refuses, and what native tables do not have (1235).
+/// Definitions that MySQL refuses, and clauses that native tables do not support (1235).
 pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -> Result<()> {
     table_name(&definition.name.name)?;
     if definition.temporary {

@@ -64,8 +64,8 @@ impl Rules {
         })
     }
 
-    /// Computes the generated columns of rows in stored form, from left to right. Gives what the
-    /// values left.
+    /// Computes the generated columns of rows in stored form, from left to right. Returns the
+    /// warnings.
     ///
     /// # Errors
     /// The first row with a value that its column cannot hold.
@@ -183,7 +183,7 @@ pub(crate) fn not_assignable(def: &NativeDef, column: usize) -> Error {
     Error::new(Code::GeneratedColumnValue, text)
 }
 
-/// Error 1221: what a generated column does not have.
+/// Error 1221: an option that a generated column cannot have.
 pub(crate) fn not_of_generated(what: &str) -> Error {
     let text = format!("Incorrect usage of {what} and generated column");
     Error::new(Code::WrongUsage, text)

@@ -45,7 +45,7 @@ const OTHER_ENGINES: [&str; 9] = [
     "ColumnStore",
 ];
 
-/// What a statement that defines something needs of its session.
+/// The session's state that a DDL statement needs.
 #[derive(Debug)]
 pub(crate) struct Definer {
     pub(crate) catalog: Arc<Catalog>,
@@ -97,8 +97,8 @@ impl Definer {
         Ok(self.create(create)?.map(|def| def.id))
     }
 
-    /// Drops a table whose rows did not come. Where its name leads to another one by now, that is
-    /// somebody else's.
+    /// Drops a table whose rows were not inserted. If its name now refers to another table, that
+    /// one belongs to another session and stays.
     ///
     /// # Errors
     /// I/O errors.
@@ -296,8 +296,8 @@ impl Definer {
         Ok(())
     }
 
-    /// Warns of keys of a definition in normal form that do not do what they say, and that were
-    /// not there before.
+    /// Warns of keys that are not enforced, in a definition in normal form, unless the table
+    /// already had them.
     pub(super) fn warn_unheeded(
         &self,
         definition: &TableDefinition,
@@ -649,8 +649,9 @@ pub(super) fn unknown_database(name: &str) -> Error {
     Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))
 }
 
-/// Adds the columns of a query that a definition does not have yet. Those of native tables keep their
-/// defaults; what is computed has zero where it cannot be NULL, and is an INT where that has room for it.
+/// Adds the columns of a query that a definition does not have yet. Columns of native tables keep
+/// their defaults; a computed column has the default zero if it cannot be NULL, and is an INT if
+/// its values fit.
 ///
 /// # Errors
 /// A column of a type that cannot be stored (1235).

@@ -29,7 +29,7 @@ pub(crate) const ENGINE: &str = "Pelorus";
 /// The database of tables that are being made to take the place of others: no database has this name.
 pub(crate) const NOWHERE: &str = "";
 
-/// What a column holds in a row that does not name it.
+/// The default value of a column.
 #[derive(Clone, Debug)]
 pub(crate) enum DefaultValue {
     /// NOT NULL without a default, or a default that was dropped: error 1364, or the implicit one in
@@ -43,7 +43,7 @@ pub(crate) enum DefaultValue {
     Expression(Expression),
 }
 
-/// The column that counts by itself.
+/// The AUTO_INCREMENT column.
 #[derive(Clone, Debug)]
 pub(crate) struct AutoIncrement {
     /// Its position.
@@ -72,13 +72,13 @@ pub(crate) struct NativeDef {
     pub(crate) targets: Vec<Target>,
     /// Defaults by column.
     pub(crate) defaults: Vec<DefaultValue>,
-    /// What takes the place of a default that is missing, by column; in stored form.
+    /// The implicit default values by column, in stored form.
     pub(crate) implicit: Vec<Value>,
     /// `ON UPDATE CURRENT_TIMESTAMP` by column: the digits after the seconds.
     pub(crate) on_update: Vec<Option<u32>>,
     /// Columns that `*` leaves out.
     pub(crate) invisible: Vec<bool>,
-    /// The column that counts by itself.
+    /// The AUTO_INCREMENT column.
     pub(crate) auto: Option<AutoIncrement>,
     /// Positions of the primary key's columns, in the order of the key.
     pub(crate) key: Vec<usize>,
@@ -94,7 +94,7 @@ pub(crate) struct NativeDef {
     pub(crate) schema: TableSchema,
 }
 
-/// What is derived of a definition before there is a table.
+/// Data derived from a definition before the table exists.
 #[derive(Debug)]
 pub(crate) struct Derived {
     pub(crate) collation: Collation,
@@ -220,7 +220,7 @@ impl NativeDef {
         })
     }
 
-    /// What a commit says of the table that its changes were made for.
+    /// The identity of the table for which the changes of a commit were made.
     pub(crate) fn made_for(&self) -> (TableId, u64) {
         (self.id, self.generation)
     }

@@ -7,7 +7,7 @@ use pelorus_store::Durability;
 
 use super::definition::NativeDef;
 
-/// What a session wants (`pelorus_durability`).
+/// The durability that a session requests (`pelorus_durability`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// As the tables say that are written to; all of them must be content with less.
@@ -28,7 +28,7 @@ impl Wanted {
         }
     }
 
-    /// What that means for a commit to some tables.
+    /// The durability of a commit to some tables.
     pub(crate) fn of<'d>(self, tables: impl IntoIterator<Item = &'d NativeDef>) -> Durability {
         let soon = match self {
             Self::Synced => false,

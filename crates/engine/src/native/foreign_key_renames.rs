@@ -100,10 +100,10 @@ impl Definer {
     }
 }
 
-/// What the store is told of other definitions.
+/// The definitions as the store receives them.
 ///
 /// # Errors
-/// Definitions that cannot be.
+/// Invalid definitions.
 pub(super) fn written(changed: &[Redefined]) -> Result<Vec<(TableId, Vec<u8>)>> {
     let encode = |(def, database, definition): &Redefined| {
         // What is wrong with it shows before anything is written.
@@ -113,7 +113,7 @@ pub(super) fn written(changed: &[Redefined]) -> Result<Vec<(TableId, Vec<u8>)>> 
     changed.iter().map(encode).collect()
 }
 
-/// What the catalog shows instead of tables once the store has their other definitions.
+/// The tables that the catalog shows after the store has the new definitions.
 pub(super) fn shown(changed: &[Redefined]) -> Result<Vec<(&NativeDef, NativeDef)>> {
     changed
         .iter()

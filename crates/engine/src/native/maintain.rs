@@ -12,15 +12,15 @@ use crate::result_table::{ResultTable, nullable_text};
 /// MySQL's words for histograms of several tables.
 const ONE_TABLE: &str = "Only one table can be specified while modifying histogram statistics.";
 
-/// What is said of a table: the kind of message and its text.
+/// A message about a table: its kind and its text.
 pub(super) type Message = (&'static str, String);
 
 impl Definer {
     /// Runs one of the statements on tables. `CHECK` ends when it is stopped.
     ///
     /// # Errors
-    /// A name without database (1046), verbs that native tables do not have (1235), what MySQL
-    /// refuses in `UPDATE HISTOGRAM`, and 1317 for what was stopped.
+    /// A name without database (1046), verbs that native tables do not have (1235), errors of
+    /// `UPDATE HISTOGRAM`, and 1317 if the statement was stopped.
     pub(crate) fn maintain(&self, maintenance: &Maintenance) -> Result<ResultTable> {
         let Maintenance { verb, tables, histogram, quick } = maintenance;
         if !matches!(verb.as_str(), "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR") {

@@ -65,11 +65,11 @@ const OF_PARTITIONS: [&str; 8] = [
     "TABLESPACE",
 ];
 
-/// Looks at the options of a statement.
+/// Checks the options of a statement.
 ///
 /// # Errors
-/// Options that there are not, or of which only one can count (1064), and those that would promise
-/// what is not kept (1235).
+/// Unknown options, conflicting options (1064), and options that native tables cannot fulfil
+/// (1235).
 pub(crate) fn check(statement: &TableStatement) -> Result<()> {
     match statement {
         TableStatement::Create(definition) => {

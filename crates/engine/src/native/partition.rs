@@ -51,8 +51,7 @@ pub(crate) fn name_key(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// Where a name stands among those of partitions, in any case; most are of ASCII, for which nothing
-/// has to be written down.
+/// The position of a partition's name, case-insensitively; most names are ASCII and need no copy.
 pub(crate) fn place_of_name<'a>(
     mut names: impl Iterator<Item = &'a str> + Clone,
     name: &str,
@@ -88,7 +87,7 @@ pub(crate) struct Named {
     pub(crate) name: String,
     /// The key in the store.
     pub(crate) key: Vec<u8>,
-    /// What `information_schema.PARTITIONS` says of its values.
+    /// The partition's description in `information_schema.PARTITIONS`.
     pub(crate) description: Option<String>,
     /// Its comment.
     pub(crate) comment: String,
@@ -164,7 +163,7 @@ impl Partitioner {
         place_of_name(self.named.iter().map(|it| it.name.as_str()), name).map(|at| &self.named[at])
     }
 
-    /// Where a partition stands among those that have names, by its key.
+    /// The position of a named partition, by its key.
     pub(crate) fn place_of(&self, key: &[u8]) -> Option<usize> {
         self.named.iter().position(|named| named.key == key)
     }

@@ -28,7 +28,7 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Reads what the store has.
+    /// Reads the statistics in the store.
     pub(super) fn open(store: &Arc<Database>) -> Self {
         let mut tables = BTreeMap::new();
         for (key, value) in store.values(PREFIX.as_bytes()) {
@@ -46,12 +46,12 @@ impl Statistics {
         Self { store: Arc::clone(store), tables: RwLock::new(tables) }
     }
 
-    /// What is known of a table.
+    /// The statistics of a table.
     pub(crate) fn of(&self, id: TableId) -> Option<Arc<TableStatistics>> {
         self.tables.read().get(&id).cloned()
     }
 
-    /// Changes what is known of a table, durably. The caller keeps others from doing so meanwhile.
+    /// Changes the statistics of a table durably. The caller prevents concurrent changes.
     ///
     /// # Errors
     /// I/O errors.
@@ -79,7 +79,7 @@ impl Statistics {
         Ok(())
     }
 
-    /// What is known of the columns that another table has taken over, by their numbers.
+    /// The statistics of columns that another table has taken over, by column number.
     pub(super) fn for_columns(
         &self,
         id: TableId,

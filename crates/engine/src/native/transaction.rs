@@ -48,7 +48,7 @@ const ROWS_UNASKED: usize = 1 << 16;
 /// What is written, by table.
 type Tables = HashMap<TableId, TableWrites>;
 
-/// What a statement reads of native tables.
+/// The version and uncommitted rows of native tables that a statement reads.
 #[derive(Clone, Debug)]
 pub(crate) struct NativeReads {
     /// The version.
@@ -57,15 +57,15 @@ pub(crate) struct NativeReads {
 }
 
 impl NativeReads {
-    /// Reads of a version that nobody has written over.
+    /// Reads of a version without uncommitted rows.
     pub(crate) fn at(pin: Arc<Snapshot>) -> Self {
         Self { pin, own: None }
     }
 
-    /// What the session's open transaction has written to a table up to now.
+    /// The rows that the session's open transaction has written to a table so far.
     ///
     /// # Errors
-    /// Rows that do not fit together, which is a bug.
+    /// Inconsistent rows, which is a bug.
     pub(crate) fn own(&self, table: TableId) -> Result<Option<OwnWrites>> {
         let Some(own) = &self.own else { return Ok(None) };
         own.lock().get(&table).map(|writes| writes.for_reads()).transpose()
@@ -108,7 +108,7 @@ impl NativeTransaction {
         Self { snapshot, tables, undo, savepoints, locked, held: memory.empty() }
     }
 
-    /// What its statements read.
+    /// The state that the transaction's statements read.
     pub(crate) fn reads(&self) -> NativeReads {
         NativeReads { pin: Arc::clone(&self.snapshot), own: Some(Arc::clone(&self.tables)) }
     }
@@ -191,11 +191,11 @@ impl NativeTransaction {
         }
     }
 
-    /// Takes the changes of a statement in; nothing of them when it fails.
+    /// Applies the changes of a statement, all or none.
     ///
     /// # Errors
-    /// A key that is there (1062), more rows than one commit takes (1235), 1317 when `stop` is
-    /// asked, and errors of reading.
+    /// A duplicate key (1062), more rows than one commit takes (1235), 1317 if the statement is
+    /// stopped, and errors of reading.
     pub(crate) fn apply(&mut self, changes: &[Change], stop: &Stop) -> Result<Counts> {
         let more: usize = changes.iter().map(Change::bytes).sum();
         self.hold(self.bytes().saturating_add(more))?;

@@ -21,11 +21,12 @@ use crate::handle::Stop;
 const BATCH_ROWS: usize = 8192;
 
 impl Definer {
-    /// What is said of a table. `quick` reads its rows, which compares all checksums, and counts
+    /// Messages about a table. `quick` reads its rows, which verifies all checksums, and counts
     /// them; otherwise everything is verified.
     ///
     /// # Errors
-    /// A definition that changes meanwhile (1412), 1317 when it is stopped, and errors of reading.
+    /// A definition that changes meanwhile (1412), 1317 if the statement is stopped, and errors of
+    /// reading.
     pub(super) fn check_table(&self, def: &NativeDef, quick: bool) -> Result<Vec<Message>> {
         let snapshot = self.catalog.store().snapshot();
         let table = table_of(&snapshot, def)?;

@@ -49,7 +49,7 @@ impl NativeView {
         Self { now_micros, ..self }
     }
 
-    /// The same, for who knows that copies may have a part of their table.
+    /// The same, for callers that handle filtered copies.
     pub(crate) fn with_whole_copies(self, as_whole: bool) -> Self {
         Self { as_whole, ..self }
     }

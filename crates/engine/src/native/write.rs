@@ -69,17 +69,17 @@ use change::{Change, Counts};
 use warnings::Warnings;
 
 /// Most bytes of rows that one statement or transaction changes: they are one record of the log. In
-/// a transaction their keys count, too, and what savepoints need to go back.
+/// a transaction their keys and the undo list of savepoints count, too.
 pub(crate) const BYTES_MAX: usize = 768 << 20;
 
-/// A statement with what it sees of its session.
+/// A statement with the session's state that it sees.
 #[derive(Debug)]
 pub(crate) struct Statement<'s> {
     /// Native tables.
     pub(crate) catalog: &'s Catalog,
     /// The current database.
     pub(crate) database: Option<&'s str>,
-    /// What its queries see; they read the version of `reads`.
+    /// The context of its queries; they read the version of `reads`.
     pub(crate) context: QueryContext,
     /// The version that it reads.
     pub(crate) reads: NativeReads,
@@ -95,16 +95,16 @@ pub(crate) struct Statement<'s> {
     pub(crate) safe_updates: bool,
 }
 
-/// What a statement is about to do.
+/// The plan of a DML statement.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The changes.
     pub(crate) changes: Vec<Change>,
-    /// They were computed from what the statement read.
+    /// The changes were computed from rows that the statement read.
     pub(crate) depends: bool,
-    /// What values left.
+    /// The warnings of the values.
     pub(crate) warnings: Warnings,
-    /// What the client is told.
+    /// The report to the client.
     pub(crate) report: Report,
     /// AUTO_INCREMENT values.
     pub(crate) numbers: Numbers,
@@ -112,7 +112,7 @@ pub(crate) struct Plan {
     pub(crate) alike: u64,
 }
 
-/// What the client is told of a statement.
+/// The report of a statement to the client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Report {
     /// `INSERT` and `REPLACE`.
@@ -158,10 +158,10 @@ pub(crate) enum Report {
 }
 
 impl Statement<'_> {
-    /// Plans a statement that was parsed.
+    /// Plans a parsed statement.
     ///
     /// # Errors
-    /// MySQL's errors of the statement; 1235 for what is beyond us.
+    /// MySQL's errors of the statement; 1235 for unsupported clauses.
     pub(crate) async fn plan(mut self, change: &Parsed<'_>) -> Result<Plan> {
         match change {
             Parsed::Insert(insert) => {

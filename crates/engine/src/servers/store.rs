@@ -21,8 +21,8 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Reads what is stored and adds what the configuration gives. A configured server takes the
-    /// place of a stored one of the same name for this run.
+    /// Reads the stored definitions and adds those of the configuration. A configured server
+    /// replaces a stored one of the same name for this run.
     pub(crate) fn open(env: &Env, folder: &Path, configured: &[LinkSpec]) -> Result<Self> {
         let seal = Seal::open(env, folder)?;
         let path = folder.join("servers.json");
@@ -103,7 +103,7 @@ impl Servers {
         self.change(|all| all.remove(&key(name)).map(|_| ()).ok_or_else(|| no_such(name)))
     }
 
-    /// Refuses to change what the configuration would bring back at the next start.
+    /// Refuses changes that the configuration would undo at the next start.
     pub(crate) fn check_changeable(&self, name: &str) -> Result<Server> {
         let server = self.get(name)?;
         if server.configured {

@@ -17,8 +17,8 @@ const BYTES: usize = 16 << 10;
 const SHOWN: [&str; 5] = ["PROCESSLIST", "STATUS", "VARIABLES", "WARNINGS", "ERRORS"];
 
 impl Session {
-    /// Whether a text is one statement that takes next to no time: `KILL`, `SET` of plain values,
-    /// `SELECT` of constants and system variables, `SHOW` of what this server knows of itself.
+    /// Whether a text is one statement that takes a short time: `KILL`, `SET` of plain values,
+    /// `SELECT` of constants and system variables, `SHOW` of this server's own state.
     pub fn is_light(&self, sql: &str) -> bool {
         is_light(sql, self.mode)
     }

@@ -36,7 +36,7 @@ pub(crate) use zones::Zones;
 pub(crate) struct Mirrored {
     /// The hidden database by the name of the linked one here.
     databases: BTreeMap<String, String>,
-    /// What TIMESTAMPs are shown in.
+    /// The time zone of TIMESTAMPs in results.
     pub(crate) time_zone: TimeZone,
     /// Copies of a part of their table are read as if they were the whole.
     pub(crate) as_whole: bool,
@@ -295,7 +295,7 @@ impl Session {
     }
 
     /// The copies that answer a query, if all of its linked tables have some that are as fresh as
-    /// the session asks for.
+    /// the session requires.
     pub(super) async fn mirrored(&mut self, tables: &[TableName]) -> Option<Mirrored> {
         let engine = Arc::clone(&self.engine);
         if engine.mirrors().is_empty() || !self.variables.is_on("pelorus_mirrors") {

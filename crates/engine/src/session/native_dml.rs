@@ -133,8 +133,8 @@ impl Session {
         Ok(Outcome::File(load.file.clone()))
     }
 
-    /// Takes bytes of the file that [`Outcome::File`] asked for. After an error the rest of the
-    /// file is of no use, and [`Self::loaded`] gives the error.
+    /// Takes bytes of the file that [`Outcome::File`] requested. After an error the rest of the
+    /// file is ignored, and [`Self::loaded`] gives the error.
     pub async fn load(&mut self, bytes: &[u8]) {
         let Some(mut loading) = self.loading.take() else { return };
         if loading.failure.is_none()
@@ -190,10 +190,10 @@ impl Session {
         Ok(plan)
     }
 
-    /// The file is over: what became of the statement.
+    /// The end of the file: returns the outcome of the statement.
     ///
     /// # Errors
-    /// What its rows broke; no file was asked for (1105).
+    /// Errors of its rows; no file was requested (1105).
     pub async fn loaded(&mut self) -> Result<Outcome> {
         let Some(mut loading) = self.loading.take() else {
             return Err(Error::internal("a file that nobody asked for"));
@@ -227,7 +227,7 @@ impl Session {
         Ok(Outcome::Done(plan.done(&loading.counts, found_rows, warnings)))
     }
 
-    /// Does what a plan says: at once, or in the open transaction.
+    /// Executes a plan: at once, or in the open transaction.
     pub(super) fn carry_out(&mut self, plan: &mut Plan, version: u64) -> Result<Counts> {
         let stop = self.stop.clone();
         let native = self.transaction.open.as_mut().and_then(|open| open.native.as_mut());
@@ -248,7 +248,7 @@ impl Session {
         Ok(counts)
     }
 
-    /// What the client and the session are told of a statement that was executed.
+    /// The report of an executed statement to the client and the session.
     pub(super) fn changed(&mut self, plan: &mut Plan, counts: &Counts) -> Outcome {
         self.tell(plan, counts);
         Outcome::Done(plan.done(counts, self.login.found_rows, self.diagnostics.count()))
@@ -291,7 +291,7 @@ impl Session {
         }
     }
 
-    /// What a statement that changes rows sees of this session.
+    /// The session's state that a DML statement sees.
     pub(super) fn native_statement<'s>(
         &'s self,
         view: &Arc<super::statement_snapshot::View>,

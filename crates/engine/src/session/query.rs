@@ -96,11 +96,11 @@ impl Session {
         None
     }
 
-    /// Protects the rows that a locking query finds, for the open transaction. One that only reads
-    /// makes nothing of them that would have to be protected.
+    /// Protects the rows that a locking query finds, for the open transaction. A transaction that
+    /// only reads needs no protection.
     ///
-    /// The query is asked twice, for the rows and for its answer: both see the same moment, version and
-    /// variables, so that no row is shown that is not protected.
+    /// The query runs twice, for the rows and for its result: both see the same moment, version and
+    /// variables, so that every returned row is protected.
     pub(super) async fn lock_native(&mut self, view: &Arc<View>, sql: &str) -> Result<()> {
         if self.transaction_is_read_only() {
             let is_write = has_for_update(sql, self.mode);
@@ -269,7 +269,7 @@ impl Session {
         Ok(ResultSet { columns: result.columns, rows })
     }
 
-    /// What a query needs to know of this session.
+    /// The context of a query of this session.
     pub(super) fn context(&self, view: &Arc<View>) -> QueryContext {
         self.context_over(view, None)
     }
@@ -329,8 +329,8 @@ impl Session {
         self.variables.get("sql_mode").text().split(',').any(|mode| mode == word)
     }
 
-    /// What linked servers are told. Defaults are left out where servers differ in them: the zone
-    /// `SYSTEM` is the server's own, and MariaDB has no `utf8mb4_0900_ai_ci`.
+    /// The settings that linked servers receive. Defaults are omitted where servers differ: the
+    /// zone `SYSTEM` is the server's own, and MariaDB has no `utf8mb4_0900_ai_ci`.
     pub(super) fn link_settings(&self) -> SessionSettings {
         let text = |name| self.variables.get(name).text().to_owned();
         let zone = text("time_zone");
@@ -410,7 +410,7 @@ impl Session {
     /// The value of one expression.
     ///
     /// # Errors
-    /// Whatever the expression gives; more than one column (1241).
+    /// Errors of the expression; more than one column (1241).
     pub(super) async fn evaluate(&mut self, view: &Arc<View>, expression: &str) -> Result<Typed> {
         if let Some(value) = self.simple_value(view, expression)? {
             return Ok(value);
@@ -428,10 +428,11 @@ impl Session {
         Ok((value, column.ty))
     }
 
-    /// Runs the expressions of `SET`, `DO` and the like, where a query with them would run.
+    /// Runs the expressions of `SET`, `DO` and similar statements, on the server on which a query
+    /// with them would run.
     ///
     /// # Errors
-    /// Whatever the expressions give.
+    /// Errors of the expressions.
     pub(super) async fn run_expressions(
         &mut self,
         view: &Arc<View>,

@@ -21,8 +21,8 @@ use crate::variables::{VarValue, Variable, find};
 const TRUNCATED: u16 = 1292;
 
 impl Session {
-    /// `SET`. Expressions see the values from before the statement, and an error undoes what the
-    /// statement has set already.
+    /// `SET`. Expressions see the values from before the statement, and an error undoes the
+    /// assignments of the statement.
     pub(super) async fn set(
         &mut self,
         view: &Arc<View>,

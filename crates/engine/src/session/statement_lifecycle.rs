@@ -124,7 +124,7 @@ impl Session {
         Ok(())
     }
 
-    /// Forgets what the statement before left for `SHOW WARNINGS`.
+    /// Clears the diagnostics of the previous statement.
     pub(super) fn begin_diagnostics(&mut self) {
         let limit = usize::try_from(self.variables.count("max_error_count"));
         self.diagnostics.begin(limit.unwrap_or(usize::MAX));
@@ -341,7 +341,7 @@ impl Session {
     }
 }
 
-/// Reads what a statement is.
+/// Classifies a statement.
 pub(super) fn classified(sql: &str, mode: Mode, stop: &Stop) -> Result<Statement> {
     read_long(sql, stop, || pelorus_sql::classify(sql, mode))?
 }

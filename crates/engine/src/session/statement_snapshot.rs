@@ -72,7 +72,7 @@ pub(crate) struct View {
     pub(crate) row_count: i64,
     /// Start of the statement in microseconds since 1970.
     pub(crate) now_micros: i64,
-    /// The version of native tables, with what the open transaction has written over it.
+    /// The version of native tables, with the uncommitted rows of the open transaction.
     pub(crate) native: NativeReads,
     /// `@@time_zone`.
     pub(crate) time_zone: TimeZone,

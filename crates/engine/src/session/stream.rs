@@ -39,7 +39,7 @@ pub(super) struct Limits {
     pub(super) stop: Stop,
     /// How long it may take from now.
     pub(super) time: Option<Duration>,
-    /// Whether that is what the statement itself says.
+    /// Whether it is the result of the statement itself.
     pub(super) is_own: bool,
 }
 
@@ -189,8 +189,8 @@ pub(super) fn blocks(
     Box::pin(stop_after_error(rows.chain(end)))
 }
 
-/// Sends `limit` (offset and count) of a result's rows and counts all of them, as
-/// `SQL_CALC_FOUND_ROWS` asks.
+/// Sends `limit` (offset and count) of a result's rows and counts all of them, for
+/// `SQL_CALC_FOUND_ROWS`.
 pub(super) fn limited(set: ResultSet, limit: (u64, u64), diagnostics: Diagnostics) -> ResultSet {
     let (from, to) = (limit.0, limit.0.saturating_add(limit.1));
     let mut seen = 0_u64;

@@ -49,7 +49,7 @@ pub(super) struct Open {
     pub(super) begin: Begin,
     /// The link that it is on, once a statement needed one.
     pub(super) link: Option<String>,
-    /// What it does in native tables, once a statement needed one.
+    /// The transaction's part on native tables, once a statement has used one.
     pub(super) native: Option<NativeTransaction>,
     /// Savepoints that were set before a link was chosen.
     pub(super) savepoints: Vec<String>,
@@ -63,14 +63,15 @@ pub(super) struct Open {
 pub(super) struct Own {
     pub(super) link: Link,
     pub(super) pinned: Pinned,
-    /// Names of temporary tables and whatever else only this connection knows.
+    /// Temporary tables and other state that only this connection has.
     pub(super) has_temporary: bool,
     /// `LOCK TABLES` is in force.
     pub(super) has_locks: bool,
     /// Its `LAST_INSERT_ID()` as it was last heard of.
     pub(super) insert_id: u64,
-    /// A transaction is being begun on it that the session does not know to be there yet. What is
-    /// open on it after a kill is nobody's then; without this, a procedure has begun it.
+    /// A transaction is being started on the connection, and the session has no confirmation yet. A
+    /// transaction that is open after a kill is then abandoned; without this flag, a procedure has
+    /// started it.
     pub(super) is_beginning: bool,
 }
 
@@ -118,8 +119,8 @@ impl Session {
         }
     }
 
-    /// `START TRANSACTION` and `BEGIN`. A snapshot that is asked for is taken at once, on the server of
-    /// the current database too, or on the only linked one: a dump of several threads begins all of
+    /// `START TRANSACTION` and `BEGIN`. A requested snapshot is taken at once, on the server of the
+    /// current database too, or on the only linked one: a dump of several threads begins all of
     /// them while it holds a lock.
     ///
     /// # Errors
@@ -228,10 +229,10 @@ impl Session {
         if is_gone && word == "ROLLBACK" { Ok(()) } else { result }
     }
 
-    /// Finds out what became of a COMMIT or ROLLBACK for which nobody waited.
+    /// Determines the outcome of a COMMIT or ROLLBACK whose answer was not awaited.
     ///
     /// # Errors
-    /// A connection that was lost, and nobody knows what has become of its transaction (1430).
+    /// A lost connection, which leaves the outcome of its transaction unknown (1430).
     pub(super) async fn settle_transaction(&mut self) -> Result<()> {
         let settled = self.settle_end().await;
         self.adopt_left_open().await;
@@ -366,7 +367,7 @@ impl Session {
         Ok(Outcome::Done(Done::default()))
     }
 
-    /// What a statement reads of native tables.
+    /// The native tables as a statement reads them.
     pub(super) fn native_reads(&self) -> NativeReads {
         match self.transaction.open.as_ref().and_then(|open| open.native.as_ref()) {
             Some(native) => native.reads(),
@@ -583,7 +584,7 @@ impl Session {
         result.map_err(|error| self.after_failure(name, error))
     }
 
-    /// What a failure on an own connection means for the transaction.
+    /// Updates the transaction's state after a failure on the session's own connection.
     pub(super) fn after_failure(&mut self, name: &str, error: Error) -> Error {
         let is_lost = matches!(error.code(), Code::ConnectToForeign | Code::QueryOnForeign);
         if is_lost {

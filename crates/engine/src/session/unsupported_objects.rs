@@ -10,10 +10,10 @@ use super::dispatch::done;
 use crate::api::Outcome;
 
 impl Session {
-    /// `DROP VIEW`, `DROP TRIGGER` and the like.
+    /// `DROP VIEW`, `DROP TRIGGER` and similar statements.
     ///
     /// # Errors
-    /// Unless the statement says `IF EXISTS`, what MySQL says of an object that is not there.
+    /// MySQL's error for an object that does not exist, unless the statement says `IF EXISTS`.
     pub(super) fn drop_absent(&self, ddl: &Ddl) -> Result<Outcome> {
         for name in &ddl.names {
             let error = self.missing(ddl, name)?;

@@ -150,7 +150,7 @@ pub(super) struct Maker<'a> {
 pub(super) struct Made {
     /// All columns; those that count by themselves are NULL.
     pub(super) columns: Vec<ArrayRef>,
-    /// What values left.
+    /// The warnings of the values.
     pub(super) warnings: Warnings,
 }
 

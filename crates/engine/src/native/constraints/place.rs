@@ -60,8 +60,8 @@ const ONLY_DEFAULTS: [&str; 27] = [
     "UUID_SHORT",
 ];
 
-/// Where an expression stands: of which column it is the default or the value, or the name of the
-/// CHECK that it is.
+/// The place of an expression in a definition: the default or the value of a column, or a CHECK by
+/// name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place<'a> {
     Default(&'a str),
@@ -70,10 +70,10 @@ pub(crate) enum Place<'a> {
 }
 
 impl Place<'_> {
-    /// Refuses an expression that cannot stand here.
+    /// Refuses an expression that is not allowed in this place.
     ///
     /// # Errors
-    /// MySQL's of what it has.
+    /// MySQL's error for the construct.
     pub(crate) fn check(self, tree: &Expr) -> Result<()> {
         of_one_row(tree)?;
         let mut wrong = None;

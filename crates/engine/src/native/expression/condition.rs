@@ -11,7 +11,7 @@ use sqlparser::ast::{
 use super::{Node, Scope, constant_node};
 
 impl Scope<'_> {
-    /// What is no arithmetic, constant, column or plain function.
+    /// Parses expressions other than arithmetic, constants, columns and plain functions.
     pub(super) fn condition(&self, tree: &Expr) -> Result<Node> {
         match tree {
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.call("NOT", &[expr.as_ref()]),

@@ -82,13 +82,13 @@ impl Part {
     }
 
     /// Whether larger values of the column, as numbers, as bytes or under the collation of texts,
-    /// never encode to smaller bytes. Weights have the collation's order; texts that are padded and
-    /// stand as they are have not, since a character below the space makes a text smaller.
+    /// never encode to smaller bytes. Weights have the collation's order; unencoded texts with
+    /// padding do not, since a character below the space makes a text smaller.
     pub(super) fn keeps_order(&self) -> bool {
         self.function.is_monotonic() && !self.is_padded()
     }
 
-    /// Whether it is a text that stands as it is and is compared as if spaces followed.
+    /// Whether it is a text that is encoded by its bytes and compares with padding.
     pub(super) fn is_padded(&self) -> bool {
         let is_text = self.ty.arrow() == DataType::Utf8;
         is_text && self.is_plain() && !self.ty.collation.is_no_pad()

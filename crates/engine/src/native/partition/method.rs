@@ -97,11 +97,11 @@ fn no_partitions() -> Error {
     Error::new(Code::NoPartitions, "Number of partitions = 0 is not an allowed value")
 }
 
-/// Takes the number of partitions away that stands beside a list of them, as MySQL does: partitions
-/// that come and go would make it wrong.
+/// Removes the number of partitions next to a list of them, as MySQL does: it would become wrong
+/// when partitions are added or dropped.
 ///
 /// # Errors
-/// A number that is not that of the list: 1504 and 1484.
+/// A number other than the length of the list: 1504 and 1484.
 pub(super) fn take_count(partitioning: &mut Partitioning) -> Result<()> {
     let listed = partitioning.partitions.len() as u64;
     if listed == 0 {

@@ -21,7 +21,7 @@ use crate::native::expression::RowExpression;
 /// Most combinations of values that are tried out.
 const COMBINATIONS_MAX: usize = 1024;
 
-/// Some conditions, and what they say of partitions.
+/// Conditions, and the partitions that can meet them.
 #[derive(Debug)]
 pub(super) struct Question {
     predicates: Vec<(usize, Predicate)>,

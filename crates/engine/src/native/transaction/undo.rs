@@ -7,8 +7,8 @@ use pelorus_store::TableId;
 
 use super::{Entry, Tables};
 
-/// What was before each change, newest last. Its places are numbers that stay what they are when
-/// older steps are forgotten.
+/// The undo list of a transaction, newest step last. The numbers of steps do not change when older
+/// steps are forgotten.
 #[derive(Debug, Default)]
 pub(super) struct UndoLog {
     steps: VecDeque<Step>,
@@ -16,7 +16,7 @@ pub(super) struct UndoLog {
     forgotten: usize,
 }
 
-/// What was before a change.
+/// The state before a change.
 #[derive(Debug)]
 pub(super) enum Step {
     /// A key had this state.

@@ -12,7 +12,7 @@ use sqlparser::ast::{Expr, UnaryOperator};
 
 use super::super::definition::DefaultValue;
 
-/// What a column holds in a row that does not name it.
+/// The default value of a column.
 ///
 /// # Errors
 /// A default that the column cannot hold (1067).

@@ -17,7 +17,7 @@ use crate::native::constraints::{not_of_rows, values};
 use crate::native::definition::NativeDef;
 use crate::native::expression::RowExpression;
 
-/// Assignments to rows that have new rows beside them, in their order.
+/// Assignments to rows with corresponding new rows, in the same order.
 #[derive(Debug)]
 pub(super) struct Direct {
     /// The columns of the table, and after them those of the new rows.
@@ -54,10 +54,11 @@ impl Direct {
         Some(Self { targets, assignments })
     }
 
-    /// What rows become; `new` are the rows beside them. All are in stored form.
+    /// The rows after the assignments; `new` are the corresponding new rows. All are in stored
+    /// form.
     ///
     /// # Errors
-    /// A value that does not fit, what expressions give, more bytes than one commit takes (1235).
+    /// A value that does not fit, errors of expressions, more bytes than one commit takes (1235).
     pub(super) fn assigned(
         &self,
         old: &[ArrayRef],

@@ -37,11 +37,11 @@ pub(crate) struct Steps {
     pub(crate) offset: u64,
     /// `NO_AUTO_VALUE_ON_ZERO`: 0 is a value like others.
     pub(crate) zero_is_value: bool,
-    /// `insert_id`: the first number that is made, wherever the counter stands.
+    /// `insert_id`: the first generated number, whatever the counter's value.
     pub(crate) first: Option<u64>,
 }
 
-/// What a statement got.
+/// The numbers of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
     /// The first number that was made.
@@ -135,7 +135,7 @@ fn most(array: &ArrayRef) -> Option<u64> {
     array.as_primitive_opt::<UInt64Type>()?.iter().flatten().max()
 }
 
-/// Where a table whose rows nobody changes may go on counting: at `first`, or after its largest
+/// The number at which a table without concurrent writes continues: `first`, or after its largest
 /// number.
 ///
 /// # Errors

@@ -16,11 +16,11 @@ use crate::handle::Stop;
 use crate::native::definition::NativeDef;
 use crate::native::durability::Wanted;
 
-/// Carries changes out. `snapshot` is the version that they were computed from, if they were.
+/// Commits changes. `snapshot` is the version that they were computed from, if they were.
 ///
 /// # Errors
-/// A key that is there (1062), a conflict with a commit after the version (1213), 1317 when `stop`
-/// was asked before the changes are in the log, and what the store says. Nothing has changed then.
+/// A duplicate key (1062), a conflict with a commit after the version (1213), 1317 if the statement
+/// is stopped before the changes are in the log, and errors of the store. Nothing has changed then.
 pub(crate) fn commit(
     store: &Arc<Database>,
     changes: &mut [Change],

@@ -160,7 +160,7 @@ fn rows_of_keys(def: &NativeDef, keys: &[ArrayRef]) -> Vec<ArrayRef> {
         .collect()
 }
 
-/// The tables of one element of `FROM`, with what they go by.
+/// The tables of one element of `FROM`, with their aliases.
 pub(super) fn tables_of(tables: &TableWithJoins, out: &mut Vec<(TableName, String)>) {
     out.extend(factors_of(tables).into_iter().filter_map(named));
 }

@@ -84,7 +84,8 @@ impl Statement<'_> {
     /// Begins to load a file.
     ///
     /// # Errors
-    /// Unknown columns (1054) or partitions (1735), a charset that is not ours (1235), and what the format has wrong.
+    /// Unknown columns (1054) or partitions (1735), an unsupported charset (1235), and errors in
+    /// the format.
     pub(crate) fn loader(&self, load: &LoadData) -> Result<Loader> {
         let def = self.table(&load.table)?;
         let only = NamedPartitions::of(&def, &load.partitions)?;

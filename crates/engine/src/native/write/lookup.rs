@@ -38,7 +38,7 @@ pub(crate) fn encoder_of(def: &NativeDef, columns: &[usize]) -> KeyEncoder {
 pub(crate) struct Found {
     /// Batch and row by encoded key.
     pub(crate) rows: HashMap<Vec<u8>, (usize, usize)>,
-    /// The columns that were asked for.
+    /// The requested columns.
     pub(crate) batches: Vec<Vec<ArrayRef>>,
 }
 

@@ -67,8 +67,8 @@ impl Merged {
     }
 }
 
-/// Assignments in which `column = LAST_INSERT_ID(expression)` is `column = expression`, and the last
-/// such column: the session is told of its value.
+/// Assignments in which `column = LAST_INSERT_ID(expression)` is `column = expression`, and the
+/// last such column: the session records its value.
 pub(super) fn without_last_insert_id(
     assignments: &[Assignment],
 ) -> (Vec<Assignment>, Option<String>) {
@@ -146,10 +146,10 @@ fn check_keys(
 }
 
 impl Statement<'_> {
-    /// Turns the plan of an `INSERT` into one that changes the rows that are there.
+    /// Turns the plan of an `INSERT` into one that changes existing rows.
     ///
     /// # Errors
-    /// A row that would change its primary key (1235), and what expressions give.
+    /// A row that would change its primary key (1235), and errors of expressions.
     pub(super) async fn on_duplicate(
         &mut self,
         insert: &Insert<'_>,

@@ -49,7 +49,7 @@ pub(super) struct Answer {
 }
 
 impl Statement<'_> {
-    /// Begins a query; what it leaves of warnings is told by [`Self::told`].
+    /// Begins a query; [`Self::told`] returns its warnings.
     ///
     /// # Errors
     /// Errors of the query.

@@ -31,7 +31,7 @@ use crate::native::partition::explicit_selection::NamedPartitions;
 /// The number of the warning for a key that is there.
 const DUPLICATE: u16 = 1062;
 
-/// A table of a statement, what it goes by there, and the columns of it that are wanted.
+/// A table of a statement, its alias, and its requested columns.
 pub(super) type Wanted<'w> = (&'w NativeDef, &'w str, &'w [usize]);
 
 impl Statement<'_> {
@@ -158,8 +158,7 @@ impl Statement<'_> {
         Ok(found.pop().unwrap_or_default())
     }
 
-    /// The same of several tables, by one query: what is found of one stands beside what is found of
-    /// the others.
+    /// The same for several tables, by one query: the columns of the tables are next to each other.
     ///
     /// # Errors
     /// As above.
@@ -319,7 +318,7 @@ pub(super) fn update_plan() -> Plan {
     }
 }
 
-/// The table and what it goes by, of a statement with one.
+/// The table and its alias, of a statement with one table.
 pub(super) fn single(tables: &[TableWithJoins]) -> Option<(TableName, String)> {
     let [TableWithJoins { relation, joins }] = tables else { return None };
     if !joins.is_empty() {
@@ -328,7 +327,7 @@ pub(super) fn single(tables: &[TableWithJoins]) -> Option<(TableName, String)> {
     named(relation)
 }
 
-/// A table with what it goes by.
+/// A table with its alias.
 pub(super) fn named(relation: &TableFactor) -> Option<(TableName, String)> {
     let TableFactor::Table { name, alias, args: None, .. } = relation else { return None };
     let table = ast_analysis::table_name(name);

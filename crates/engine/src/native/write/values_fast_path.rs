@@ -21,7 +21,7 @@ use crate::scalar::Typed;
 pub(super) struct NewRows {
     /// All columns of the table.
     pub(super) columns: Vec<ArrayRef>,
-    /// What the values left.
+    /// The warnings of the values.
     pub(super) warnings: Warnings,
     /// Columns whose default is computed, with the rows that it is computed for.
     pub(super) computed: Vec<(usize, Vec<u32>)>,
@@ -53,7 +53,7 @@ pub(super) struct Fill<'a> {
 
 impl<'a> Fill<'a> {
     /// A table's rows whose values are for the columns `given`; there is room for so many `rows`.
-    /// `may_be_empty`: `()` stands for a row of defaults, since no columns are named.
+    /// `may_be_empty`: `()` means a row of defaults, since no columns are named.
     ///
     /// # Errors
     /// A column that cannot be stored (1235).
@@ -256,7 +256,7 @@ impl<'a> Fill<'a> {
         self.builders[column].append_value(&stored)
     }
 
-    /// The literals of one row of a file; `None` stands for a column's default.
+    /// The literals of one row of a file; `None` means a column's default.
     pub(super) fn fields<'v>(
         &mut self,
         fields: impl Iterator<Item = Option<Literal<'v>>>,
@@ -295,8 +295,8 @@ impl<'a> Fill<'a> {
     }
 }
 
-/// The columns among those of `given` whose default is an expression that reads what the row does not
-/// have by then: columns that come later, and others that are computed when all are there.
+/// The columns of `given` whose default expression reads columns that have no value yet: later
+/// columns, and generated columns.
 pub(super) fn early(def: &NativeDef, given: &[usize]) -> Vec<usize> {
     let is_early = |(place, &column): (usize, &usize)| {
         let DefaultValue::Expression(expression) = &def.defaults[column] else { return false };

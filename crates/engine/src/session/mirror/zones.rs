@@ -19,7 +19,7 @@ const QUARTER: usize = 7_889_400;
 /// How many moments one statement asks for.
 const AT_ONCE: usize = 500;
 
-/// The time zones of linked servers, asked for all the time.
+/// The time zones of linked servers, which are checked regularly.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Zones(Arc<Mutex<HashMap<String, Known>>>);
 
@@ -70,8 +70,8 @@ impl Zones {
     /// How long a question is not asked again.
     const AGAIN: Duration = Duration::from_secs(5);
 
-    /// The zone of a server whose binlog's stream has some number; `None` if it does not answer within
-    /// `patience`. All who come while it is asked wait for that answer.
+    /// The zone of a server whose binlog's stream has some number; `None` if it does not answer
+    /// within `patience`. Concurrent callers share one request.
     pub(super) async fn of(
         &self,
         link: &Link,
@@ -96,7 +96,7 @@ impl Zones {
         heard(told, patience.saturating_sub(waited)).await
     }
 
-    /// What a server answered last, however long ago.
+    /// The last answer of a server, whatever its age.
     pub(super) fn last(&self, link: &Link) -> Option<ServerZone> {
         self.0.lock().get(link.name())?.answer.as_ref().map(|(_, zone)| zone.clone())
     }
@@ -173,7 +173,7 @@ fn keep_for_restarts(store: &Database, link: &Link, zone: &ServerZone) {
     }
 }
 
-/// The zone that a server had when it was last asked.
+/// The zone of a server in its last answer.
 pub(super) fn kept(store: &Database, link: &Link) -> Option<TimeZone> {
     read(&String::from_utf8(store.value(&key(link))?).ok()?)
 }

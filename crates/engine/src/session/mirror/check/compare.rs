@@ -46,7 +46,7 @@ type Key = Vec<String>;
 /// Rows of texts.
 type Texts = Vec<Vec<Option<String>>>;
 
-/// What was compared.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) ranges: usize,

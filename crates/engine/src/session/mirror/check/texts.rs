@@ -46,7 +46,7 @@ pub(super) fn has_plain_keys(def: &NativeDef) -> bool {
     def.key.iter().all(is_plain)
 }
 
-/// Who reads a condition.
+/// The side that evaluates a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
     /// The server, in a range: columns have a \u{1} in front, which must be nowhere else.
