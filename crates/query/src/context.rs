@@ -26,9 +26,9 @@ pub struct QueryContext {
     pub catalog: Arc<dyn Catalog>,
     /// User variables, system variables and session functions.
     pub variables: Arc<dyn Variables>,
-    /// What expressions that run here depend on: time, zone, collation, SQL mode.
+    /// The evaluation context of expressions that run here: time, zone, collation, SQL mode.
     pub eval: Arc<EvalContext>,
-    /// What linked servers are told before they run a part of the statement.
+    /// The settings that linked servers receive before they run a part of the statement.
     pub settings: SessionSettings,
     /// How the text is read.
     pub mode: pelorus_sql::Mode,
@@ -38,7 +38,7 @@ pub struct QueryContext {
     pub copies_of: Option<Flavour>,
     /// Where sorts, joins and groups spill to.
     pub scratch: Scratch,
-    /// What counts the memory of sorts, joins and groups.
+    /// The memory account of sorts, joins and groups.
     pub memory: Account,
 }
 
@@ -73,7 +73,7 @@ pub struct PlanOptions {
     pub select_limit: Option<u64>,
     /// Whether scans may number groups of texts: they hold in memory what tells groups apart.
     pub numbers_groups: bool,
-    /// Whether somebody has seen to `FOR UPDATE` and `FOR SHARE`, which are refused else.
+    /// Whether the caller handles `FOR UPDATE` and `FOR SHARE`, which are refused otherwise.
     pub ignores_locks: bool,
 }
 
@@ -134,7 +134,7 @@ pub trait NativeDatabase: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// The moment that `FOR SYSTEM_TIME AS OF` asks for.
+/// The moment of `FOR SYSTEM_TIME AS OF`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsOf {
     /// Microseconds since 1970-01-01 00:00 UTC.
@@ -160,21 +160,21 @@ pub struct NativeTable {
     pub table: Arc<pelorus_store::TableSnapshot>,
     /// Keeps the version readable.
     pub pin: Arc<pelorus_store::Snapshot>,
-    /// What the session's open transaction has written.
+    /// The uncommitted rows of the session's open transaction.
     pub own: Option<OwnWrites>,
     /// Whether only rows of some partitions count, which FROM names.
     pub is_part: bool,
     /// Which partitions a condition leaves.
     pub pruner: Option<Arc<dyn PartitionPruner>>,
-    /// What `ANALYZE TABLE` found; `None` before it.
+    /// The statistics of `ANALYZE TABLE`; `None` if there are none.
     pub statistics: Option<Arc<pelorus_store::TableStatistics>>,
     /// TIMESTAMPs are stored in UTC and shown in this zone.
     pub time_zone: TimeZone,
-    /// What of the table that it is a copy of is here; `None` for everything.
+    /// The part of the source table that the copy has; `None` for all of it.
     pub part: Option<TablePart>,
 }
 
-/// The part of a table that its copy has. A query that asks for more fails.
+/// The part of the table that its copy has. A query that needs more fails.
 #[derive(Clone, Debug, Default)]
 pub struct TablePart {
     /// Which columns are not there, by position; their values here mean nothing.
@@ -194,7 +194,7 @@ pub struct OwnWrites {
     pub rows: Vec<Vec<ArrayRef>>,
 }
 
-/// Knows what the keys of partitions mean.
+/// Interprets the keys of partitions, for pruning.
 pub trait PartitionPruner: Send + Sync + std::fmt::Debug {
     /// Whether a partition can hold rows that fulfil all conditions on columns, given by position.
     /// Those on texts are meant under the columns' collations.

@@ -59,7 +59,7 @@ pub async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<Que
     Ok(result)
 }
 
-/// Finds the result columns of one query without running it; `?` may stand for values.
+/// Finds the result columns of one query without running it; `?` is allowed in place of values.
 ///
 /// # Errors
 /// As [`run`].

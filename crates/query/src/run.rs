@@ -399,8 +399,9 @@ fn rename(columns: &mut [Column], names: Option<&[Option<String>]>) {
     }
 }
 
-/// The context of one statement: every server is told the same time when the statement asks for it,
-/// and a server that has all its tables the current database, where it looks for stored functions.
+/// The context of one statement: every server that evaluates the time receives the same time, and a
+/// server that has all its tables receives the current database, in which it looks for stored
+/// functions.
 pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Result<QueryContext> {
     let mut context = context.clone();
     if let Some((current, remote)) = current_link(&context) {

@@ -29,8 +29,8 @@ use crate::federation::block::{constraint, remote_columns, runs_once};
 use crate::federation::sql_writer;
 
 impl Scope {
-    /// Adds columns of a table of a server, which are in the order of its description, and what its
-    /// keys determine: the primary key, and unique keys of whose NULLs the block takes none.
+    /// Adds columns of a table of a server, which are in the order of its description, and the
+    /// dependencies of its keys: the primary key, and unique keys whose NULLs the block excludes.
     pub(crate) fn push_remote(
         &mut self,
         (schema, alias): (&str, &str),

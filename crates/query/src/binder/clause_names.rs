@@ -98,7 +98,7 @@ struct Hit {
 /// Most terms of ORDER BY, as many as there may be columns: each is looked for among all of them.
 const MAX_TERMS: usize = 4096;
 
-/// What names can mean.
+/// The possible meanings of names.
 pub(crate) struct Names<'a> {
     /// The columns of FROM.
     pub(crate) scope: &'a Scope,

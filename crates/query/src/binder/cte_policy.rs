@@ -30,7 +30,7 @@ use crate::datafusion_adapter::udf::from_datafusion;
 use crate::federation::placement::resolve;
 use crate::operators::materialized_cte;
 
-/// What leaves to chance which rows a common table expression has.
+/// The reason for which the rows of a common table expression are non-deterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NonDeterminism {
     /// Nothing that its text tells.
@@ -114,8 +114,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The rows that an earlier reference keeps, if one does, under other names: servers are not
-    /// asked for more parts of which nobody reads the rows.
+    /// The rows that an earlier reference has materialised, if one has, under other names: servers
+    /// run no parts whose rows are not read.
     ///
     /// # Errors
     /// Those of DataFusion.

@@ -34,19 +34,19 @@ use crate::federation::placement::{Place, database_name, place, resolve};
 /// How many tables a block may join, as in MySQL. Planning takes the cube of their number.
 const MAX_JOINED: usize = 61;
 
-/// The block that a table stands in.
+/// The block that contains a table.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockContext<'a> {
     pub(crate) select: &'a ast::Select,
     /// Whether its WHERE may be applied before joining.
     pub(crate) filtered: bool,
-    /// Conditions of inner joins that mean what they would mean in WHERE.
+    /// Conditions of inner joins that have the same meaning in WHERE.
     pub(crate) joined: &'a [&'a ast::Expr],
     /// The condition without which no row of the table counts: that of its own LEFT JOIN.
     pub(crate) own: Option<&'a ast::Expr>,
 }
 
-/// The conditions of the inner joins of an item that mean what they would mean in WHERE.
+/// The conditions of the inner joins of an item that have the same meaning in WHERE.
 pub(crate) fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
     let kinds = || item.joins.iter().map(|join| Kind::of(&join.join_operator));
     if kinds().any(|kind| kind == Some(Kind::Right)) {

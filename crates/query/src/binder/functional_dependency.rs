@@ -27,15 +27,15 @@ use crate::federation::block::Kind;
 /// That some columns determine others, by their places in a scope or among the outputs of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fact {
-    /// What determines; empty of constants.
+    /// The determining columns; empty for constants.
     pub(crate) from: Vec<usize>,
-    /// What is determined.
+    /// The determined columns.
     pub(crate) to: Vec<usize>,
     /// Whether it holds of rows that an outer join fills with NULL, too.
     pub(crate) survives: bool,
 }
 
-/// What is known of the columns of a scope, or of the outputs of a query.
+/// The functional dependencies among the columns of a scope, or among the outputs of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts(Vec<Fact>);
 
@@ -83,7 +83,8 @@ impl Facts {
         }
     }
 
-    /// Adds what the equalities among conditions say that every row meets.
+    /// Adds the dependencies that follow from the equalities among conditions which every row
+    /// meets.
     pub(crate) fn add_conditions<'a>(
         &mut self,
         conditions: impl IntoIterator<Item = &'a ast::Expr>,
@@ -104,8 +105,8 @@ impl Facts {
         }
     }
 
-    /// What a join leaves of the facts about its sides and adds to them. `scope` has both sides, the
-    /// right one from `begin` on.
+    /// The dependencies of a join, from those of its sides and its condition. `scope` has both
+    /// sides, the right one from `begin` on.
     pub(crate) fn join(
         &mut self,
         scope: &Scope,

@@ -55,17 +55,18 @@ struct Failure {
 }
 
 impl Binder<'_> {
-    /// What is known of the columns of a block once its WHERE is tested.
+    /// The dependencies among the columns of a block after its WHERE.
     pub(crate) fn facts_of(&self, scope: &Scope, select: &ast::Select) -> Facts {
         let mut facts = scope.facts.clone();
         facts.add_conditions(&select.selection, scope, self.context.mode);
         facts
     }
 
-    /// Looks whether what stands above groups is determined by their keys; which columns are.
+    /// Checks that the expressions above groups are determined by the keys; returns the determined
+    /// columns.
     ///
     /// # Errors
-    /// 1055, or 1140 where there is no GROUP BY.
+    /// 1055, or 1140 if there is no GROUP BY.
     pub(crate) fn check_groups(&self, scope: &Scope, block: &Block<'_>) -> Result<Vec<bool>> {
         let keys = Keys::of(block, scope);
         let mut known = keys.marked(scope.columns.len());
@@ -91,7 +92,7 @@ impl Binder<'_> {
         Err(Error::new(Code::WrongFieldWithGroup, text))
     }
 
-    /// What the outputs of a block determine, by their places.
+    /// The dependencies among the outputs of a block, by position.
     pub(crate) fn outputs(
         &self,
         scope: &Scope,

@@ -283,8 +283,8 @@ pub(crate) fn is_average(name: &str) -> bool {
     name == "AVG"
 }
 
-/// Rounds what is compared by `=`, `<` and their like to the digits that it shows, where all of it
-/// is exact: so does a MariaDB, for which an average of 0.004987 equals 0.0050.
+/// Rounds the operands of `=`, `<` and similar operators to the digits that they show, if all are
+/// exact: so does MariaDB, for which an average of 0.004987 equals 0.0050.
 pub(crate) fn round_compared(args: &mut [TypedExpr], context: &Arc<EvalContext>) {
     if args.iter().all(|arg| EXACT.contains(&kind(&arg.arg()))) {
         for arg in args.iter_mut().filter(|arg| arg.is_quotient()) {
@@ -298,7 +298,7 @@ pub(crate) fn is_comparison(name: &str) -> bool {
     matches!(name, "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=")
 }
 
-/// Whether a result that stands beside a quotient makes more digits of it show.
+/// Whether a result shows more digits of a quotient that is combined with it.
 pub(crate) fn shows_more(result: &TypedExpr, quotient: &TypedExpr) -> bool {
     match kind(&result.arg()) {
         Kind::Null | Kind::Text => false,

@@ -95,8 +95,8 @@ impl Binder<'_> {
     }
 }
 
-/// The scope that subqueries above groups see: what the groups have of the columns of FROM, and the
-/// aggregates of the block that stand in its subqueries.
+/// The scope that subqueries above groups see: the columns of FROM that the groups provide, and the
+/// aggregates of the block that occur in its subqueries.
 pub(crate) fn above_groups(scope: &Scope, computed: &Computed, calls: &[ast::Expr]) -> Scope {
     let mut seen = Scope { outer: scope.outer.clone(), ..Scope::default() };
     for (at, column) in scope.columns.iter().enumerate() {

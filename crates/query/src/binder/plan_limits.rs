@@ -19,7 +19,7 @@ const MAX_PARTS: usize = 1024;
 /// often as at the one around it.
 const MAX_SUBQUERY_LEVELS: usize = 16;
 
-/// What was bound of a statement.
+/// The size of the bound part of a statement.
 #[derive(Debug, Default)]
 pub(crate) struct Extent {
     levels: AtomicUsize,

@@ -60,7 +60,7 @@ pub(crate) fn rolled_up(
 /// Most arguments of `GROUPING` in MySQL: each is a bit.
 const MAX_ARGUMENTS: usize = 64;
 
-/// Adds the calls of `GROUPING` that stand above the groups. `keys` are the texts of the keys.
+/// Adds the calls of `GROUPING` above the groups. `keys` are the texts of the keys.
 pub(crate) fn add_calls(
     grouping: &Grouping<'_>,
     keys: &[String],

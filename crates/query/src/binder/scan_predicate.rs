@@ -22,7 +22,8 @@ pub(crate) struct Tested {
     pub(crate) column: usize,
     /// All of them must hold.
     pub(crate) predicates: Vec<Predicate>,
-    /// Stored values fulfil it just when those of the session do, so nobody need test it again.
+    /// Stored values meet it exactly if the session's values do, so that the plan need not test it
+    /// again.
     pub(crate) exact: bool,
 }
 
@@ -143,7 +144,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) of: Of<'a>,
     pub(crate) mode: Mode,
     pub(crate) eval: &'a EvalContext,
-    /// The zone of what the text says of TIMESTAMPs.
+    /// The time zone of TIMESTAMP literals.
     pub(crate) zone: TimeZone,
 }
 

@@ -489,7 +489,7 @@ pub(crate) struct Block<'a> {
     pub(crate) distinct: bool,
     /// GROUP BY, HAVING and ORDER BY.
     pub(crate) clauses: Clauses,
-    /// Its aggregates that stand in its subqueries.
+    /// Its aggregates that occur in its subqueries.
     pub(crate) calls: Vec<ast::Expr>,
     /// Which columns of FROM the keys of the groups determine; nothing where any may be named.
     pub(crate) determined: Vec<bool>,

@@ -11,7 +11,7 @@ use super::typed_expression::TypedExpr;
 /// An item of the select list once `*` is spelt out.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// What the client sees.
+    /// The name that the client sees.
     pub(crate) name: String,
     /// The alias given in the text.
     pub(crate) alias: Option<String>,

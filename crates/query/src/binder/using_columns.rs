@@ -18,7 +18,7 @@ const CLAUSE: &str = "from clause";
 pub(crate) struct Common(Vec<(usize, usize)>);
 
 impl Common {
-    /// What a join's constraint makes one; `None` where it is a condition, or there is none.
+    /// The merged columns of a join's constraint; `None` if it is a condition, or there is none.
     ///
     /// # Errors
     /// A column that a side does not have (1054), or has several of (1052).

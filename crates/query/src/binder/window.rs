@@ -100,8 +100,8 @@ struct Bound {
 }
 
 impl Binder<'_> {
-    /// Adds the window functions of a block to its plan; what is computed is told to `computed`.
-    /// `named` are the windows of its WINDOW clause.
+    /// Adds the window functions of a block to its plan; the computed expressions are added to
+    /// `computed`. `named` are the windows of its WINDOW clause.
     pub(crate) fn windows(
         &self,
         plan: LogicalPlan,

@@ -44,11 +44,11 @@ impl Scratch {
     /// How the names of folders begin in which files are; DataFusion gives them.
     pub const PREFIX: &'static str = "datafusion-";
 
-    /// Files go to a new folder inside of one; without one, to a folder of the system. They go when
-    /// their query ends, and the folder when nobody uses it.
+    /// Files go to a new folder inside of the given one, or of the system's. Files are removed when
+    /// their query ends, and the folder when its last user is gone.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// If the folder cannot be created.
     pub fn new(folder: Option<&Path>) -> Result<Self> {
         let (mode, folder) = match folder {
             Some(folder) => (DiskManagerMode::Directories(vec![folder.to_owned()]), folder.into()),
@@ -85,7 +85,7 @@ impl Scratch {
         self.spills.files.used_disk_space()
     }
 
-    /// What one query runs in whose operators may hold so many bytes of an account.
+    /// The runtime of one query, whose operators may hold so many bytes of an account.
     pub(crate) fn runtime(&self, bytes: usize, account: &Account) -> Arc<RuntimeEnv> {
         let memory_pool: Arc<dyn MemoryPool> = Arc::new(QueryMemory::new(bytes, account));
         Arc::new(RuntimeEnv { memory_pool, ..self.runtime.clone() })
@@ -205,9 +205,9 @@ impl Writer {
     }
 }
 
-/// What a file says that would take the space that is left.
+/// The error of a file that would take the reserved free space.
 pub(crate) const SPACE: &str = "pelorus_spill_reserve";
-/// What a file says that would grow beyond what all of them may have.
+/// The error of a file that would exceed the common limit.
 pub(crate) const LIMIT: &str = "pelorus_spill_limit";
 
 impl io::Write for Writer {

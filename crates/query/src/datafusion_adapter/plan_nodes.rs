@@ -115,7 +115,7 @@ pub(crate) fn only_child<T>(children: Vec<T>, what: &str) -> DfResult<T> {
     }
 }
 
-/// Children are replaced by any others: what the node knows of them is computed again.
+/// Children are replaced by any others: the properties of the node are computed again.
 pub(crate) fn recompute() -> ReplaceChildrenOptions {
     ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
 }

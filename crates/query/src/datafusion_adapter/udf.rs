@@ -173,14 +173,14 @@ pub(crate) fn signature(arguments: usize, volatility: Volatility) -> Signature {
 
 /// The name of the column that a call makes: equal calls have equal names and others have others.
 /// The default spells out all arguments, and DataFusion asks for the name at every level of an
-/// expression again and again.
+/// expression repeatedly.
 pub(crate) fn column_name(name: &str, id: impl std::hash::Hash, args: &[Expr]) -> String {
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((id, args));
     format!("{name}#{hash:016x}")
 }
 
-/// Runs a function over arrays, in which one value stands for all rows; over constants alone it runs
-/// for one row where `once` says that this tells all.
+/// Runs a function over arrays, in which one value may represent all rows; over constants alone it
+/// runs for one row if `once` allows that.
 pub(crate) fn over_arrays(
     args: &ScalarFunctionArgs,
     once: bool,
@@ -241,7 +241,7 @@ pub(crate) fn length_of_call(function: &ScalarUDF) -> usize {
     function.inner().downcast_ref::<CallUdf>().map_or(0, |udf| text_length(&udf.call))
 }
 
-/// The resolved call that a function of DataFusion's stands for.
+/// The resolved call of a function of DataFusion.
 pub(crate) fn as_call(function: &ScalarFunction) -> Option<&Arc<Call>> {
     function.func.inner().downcast_ref::<CallUdf>().map(|udf| &udf.call)
 }
@@ -278,8 +278,7 @@ pub(crate) struct Units {
     pub(crate) digits: u8,
 }
 
-/// An expression of exact operators as a formula over what stands below them, which is added to
-/// `columns`.
+/// An expression of exact operators as a formula over its operands, which are added to `columns`.
 pub(crate) fn formula(expr: &Expr, units: &[Units], columns: &mut Vec<Expr>) -> Option<Formula> {
     match expr {
         Expr::Alias(alias) => formula(&alias.expr, units, columns),

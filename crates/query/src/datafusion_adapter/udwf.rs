@@ -25,7 +25,7 @@ use crate::datafusion_adapter::udf::{by_identity, into_datafusion, next_id, sign
 
 type DfResult<T> = Result<T, DataFusionError>;
 
-/// What is computed of a window.
+/// The function of a window.
 #[derive(Clone, Debug)]
 pub(crate) enum Over {
     /// An aggregate of the frame.
@@ -38,7 +38,7 @@ pub(crate) enum Over {
     Last,
 }
 
-/// A function over windows. `name` is what EXPLAIN shows, `ty` the type of what it gives.
+/// A window function. `name` is the name in EXPLAIN, `ty` the type of the result.
 pub(crate) fn window(name: &str, over: Over, ty: DataType, arguments: usize) -> Arc<WindowUDF> {
     Arc::new(WindowUDF::new_from_impl(WindowCall {
         name: name.to_ascii_lowercase(),

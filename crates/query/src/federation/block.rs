@@ -56,7 +56,7 @@ pub(crate) struct Block<'a> {
 pub(crate) struct BlockTable {
     /// The name under which columns are qualified.
     pub(crate) alias: String,
-    /// What is known of it.
+    /// The description of the table.
     pub(crate) table: Arc<RemoteTable>,
     /// Which factor of FROM it is: the item and, within it, 0 or the number of the join.
     place: (usize, usize),
@@ -159,7 +159,7 @@ impl Binder<'_> {
         Ok(Some(tables))
     }
 
-    /// Looks a table up on its server; `None` when the server has to say what is wrong.
+    /// Looks a table up on its server; `None` if the server must report the error.
     pub(crate) async fn remote_table(
         &self,
         link: &Link,
@@ -413,8 +413,8 @@ fn aggregates_outside(query: &ast::Query, scope: &Scope, tables: &[BlockTable]) 
     found
 }
 
-/// What of a query or expression keeps it from running in parts: it assigns variables, draws
-/// numbers, acts on the server, or calls functions of which nothing is known.
+/// The construct that keeps a query or expression from running in parts: it assigns variables,
+/// draws random numbers, has side effects on the server, or calls unknown functions.
 pub(crate) fn runs_once(on: &Dependence) -> bool {
     on.assigns || !on.random.is_empty() || !on.effects.is_empty() || calls_stored(on)
 }
@@ -435,7 +435,7 @@ fn must_run_once(query: &ast::Query, mode: Mode) -> bool {
     windows || runs_once(&ast_analysis::dependence(query, mode))
 }
 
-/// Whether a query asks for the time, which all servers must then be told.
+/// Whether a query evaluates the current time, which all servers must then receive.
 pub(crate) fn asks_time(query: &ast::Query, mode: Mode) -> bool {
     !ast_analysis::dependence(query, mode).time.is_empty()
 }

@@ -86,7 +86,7 @@ impl Block<'_> {
     }
 }
 
-/// What MIN or MAX is taken of.
+/// The argument of MIN or MAX.
 pub(super) fn extreme_argument(expr: &ast::Expr) -> Option<&ast::Expr> {
     let ast::Expr::Function(function) = expr else { return None };
     let call = crate::binder::aggregate::call_of(function).ok()?;

@@ -31,8 +31,8 @@ struct Known {
 }
 
 impl Binder<'_> {
-    /// What the outputs of a query determine whose tables are on a server. Nothing of what is not
-    /// understood here.
+    /// The dependencies among the outputs of a query whose tables are on a server. Constructs that
+    /// are not understood give none.
     pub(crate) async fn remote_facts(&self, link: &Link, query: &ast::Query) -> Facts {
         if !self.context.options.only_full_group_by {
             return Facts::default();

@@ -491,15 +491,15 @@ impl Weight {
 /// Longest text, in characters, whose key is padded to full length.
 const PADDED_CHARS_MAX: u32 = 512;
 
-/// The keys of the text columns that are compared; `None` when some column's values cannot be
-/// compared by bytes of the server's making.
+/// The keys of the text columns that are compared; `None` if some column's values cannot be
+/// compared by bytes that the server computes.
 ///
 /// Under PAD SPACE, `a` equals `a ` and sorts after `a` with a tab: only weights of texts padded to
-/// one length agree with that. `WEIGHT_STRING(x AS CHAR(n))` pads to n weights and cuts what is
-/// longer, so it does for collations of one weight a character. Under those of the Unicode algorithm
-/// a character may have many: there trailing weights of a space are taken off and one is put back,
-/// which makes equal what is equal, and orders all but a text and its continuation by a space and a
-/// control character. Under NO PAD the plain weights do.
+/// one length agree with that. `WEIGHT_STRING(x AS CHAR(n))` pads to n weights and truncates longer
+/// ones, so it does for collations of one weight a character. Under those of the Unicode algorithm
+/// a character may have many: there the trailing weights of a space are removed and one is added
+/// again, which preserves equality, and the order of all texts except of a text and its
+/// continuation by a space and a control character. Under NO PAD the plain weights do.
 pub(crate) fn weights(columns: &[Column], compared: &[bool]) -> Option<Vec<Weight>> {
     let mut weights = Vec::new();
     for (of, (column, _)) in columns.iter().zip(compared).enumerate().filter(|(_, it)| *it.1) {

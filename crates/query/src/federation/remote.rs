@@ -32,7 +32,7 @@ impl Binder<'_> {
     /// the server should have it whole.
     ///
     /// # Errors
-    /// Only when a server cannot be reached or somebody cancels: whatever else goes wrong, the
+    /// Only if a server cannot be reached or the query is cancelled: in all other cases the
     /// server's own answer or error is the right one.
     pub(crate) async fn split(
         &self,
@@ -178,7 +178,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether an error stands whoever plans the query.
+/// Whether an error is final, however the query is planned.
 pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error.code().class(), Class::Unavailable | Class::Cancelled)
 }

@@ -20,7 +20,7 @@ use crate::binder::query::{Binder, column_expr};
 use crate::binder::typed_expression::TypedExpr;
 use crate::datafusion_adapter::udf::{from_datafusion, into_datafusion};
 
-/// What a statement asks of servers, for EXPLAIN and for what `SHOW WARNINGS` says afterwards.
+/// The statements that a query sends to servers, for EXPLAIN and for the later warnings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Journal(Arc<Mutex<Vec<Entry>>>);
 
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) ranges: usize,
     /// The first range's statement.
     pub(crate) sql: String,
-    /// What happened, once it ran.
+    /// The report of the execution, once it ran.
     pub(crate) report: Option<Arc<ScanReport>>,
 }
 

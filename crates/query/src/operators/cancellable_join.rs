@@ -42,7 +42,7 @@ use crate::datafusion_adapter::udf::into_datafusion;
 type DfResult<T> = Result<T, DataFusionError>;
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Whether nobody waits for the rows of a query any more.
+/// Whether the consumer of a query's rows is gone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 

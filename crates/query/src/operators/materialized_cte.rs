@@ -64,7 +64,7 @@ pub(crate) fn materialize(id: u64, name: &str, input: LogicalPlan) -> LogicalPla
     MaterializedCte { id, name: name.to_owned(), input, is_shut: false }.into_plan()
 }
 
-/// The same plan that keeps nothing but what is read more than once, for the optimizer.
+/// The same plan that materialises only CTEs with several references, for the optimizer.
 pub(crate) fn materialize_shared(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     let mut readers: HashMap<u64, usize> = HashMap::new();
     plan.apply_with_subqueries(|node| {

@@ -38,7 +38,7 @@ use crate::operators::materialized_cte::CteScanExec;
 
 type DfResult<T> = Result<T, DataFusionError>;
 
-/// Cuts wide batches in front of what holds them.
+/// Cuts wide batches before operators that buffer them.
 #[derive(Debug)]
 pub(crate) struct Rebatch {
     bytes: usize,
@@ -101,8 +101,8 @@ fn is_wide(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.schema().fields().iter().any(|field| field.data_type().primitive_width().is_none())
 }
 
-/// How many rows a batch has at most in a plan that may hold so many bytes. A merge of what was
-/// spilled holds several batches of each part: the fewer of them fit, the more often it is written.
+/// How many rows a batch has at most in a plan that may hold so many bytes. A merge of spilled data
+/// holds several batches of each part: the fewer of them fit, the more often the data is written.
 pub(crate) fn batch_rows(plan: &Arc<dyn ExecutionPlan>, memory: usize) -> usize {
     /// Enough for groups, which seldom spill, in batches of the usual size.
     const AMPLE: usize = 128 << 20;

@@ -35,7 +35,7 @@ use crate::datafusion_adapter::udf::{from_datafusion, into_datafusion};
 pub(crate) struct GroupNumbers {
     /// The number.
     pub(crate) number: Expr,
-    /// The columns of text whose values it stands for.
+    /// The text columns whose values it represents.
     pub(crate) columns: Vec<Expr>,
     pub(crate) groups: Arc<TextGroups>,
     /// Some rows that have numbers are left out afterwards: the text of a group may be that of
@@ -81,8 +81,8 @@ impl TextGroups {
         Self { types, keys: keys.clone(), known: Mutex::default() }
     }
 
-    /// What is known from now on counts as memory of a query. Where it is run once more with other
-    /// memory, that has what was known before as well.
+    /// Counts the dictionaries that are built from now on as memory of a query. If the query runs
+    /// once more with other memory, earlier dictionaries are reused.
     pub(crate) fn count_in(&self, pool: &Arc<dyn MemoryPool>) {
         let known = &mut *self.known();
         if known.memory.as_ref().is_some_and(|(_, of)| Arc::ptr_eq(of, pool)) {
@@ -147,7 +147,7 @@ const TABLE: usize = 1 << 16;
 /// No number of a group.
 const NONE: u32 = u32::MAX;
 
-/// Numbers the rows of one stream, and remembers what it has seen of the chunk at hand.
+/// Numbers the rows of one stream, and caches the mapping of the current chunk.
 #[derive(Debug)]
 pub(crate) struct Numberer {
     groups: Arc<TextGroups>,
@@ -337,7 +337,7 @@ impl Numberer {
     }
 }
 
-/// What is asked of a group by its number.
+/// The requested part of a group, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     Text,

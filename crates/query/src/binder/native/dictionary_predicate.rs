@@ -57,7 +57,7 @@ pub(crate) struct TestedText {
     pub(crate) column: usize,
     /// The condition.
     pub(crate) test: Arc<dyn ValueTest>,
-    /// What every text fulfils that passes the test, under the column's collation.
+    /// Predicates that every text which passes the test meets, under the column's collation.
     pub(crate) implied: Vec<Predicate>,
 }
 

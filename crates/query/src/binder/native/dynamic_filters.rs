@@ -27,7 +27,7 @@ use pelorus_store::ValueTest;
 use crate::binder::typed_expression::FormUdf;
 use crate::datafusion_adapter::udf::from_datafusion;
 
-/// What the conditions say at a moment.
+/// The current state of the conditions.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// No row passes.
@@ -76,7 +76,7 @@ impl Dynamic {
         &self.filters
     }
 
-    /// What they say now.
+    /// The current conditions.
     ///
     /// # Errors
     /// Those of DataFusion.

@@ -14,19 +14,19 @@ use crate::context::NativeTable;
 /// The share of the rows that a condition keeps of which nothing is known is one of so many.
 const UNKNOWN: usize = 5;
 
-/// What a scan is expected to give.
+/// The estimated result of a scan.
 #[derive(Clone, Debug)]
 pub(super) struct Estimate {
     /// About so many rows.
     pub(super) rows: usize,
     /// Whether there are just so many.
     pub(super) is_exact: bool,
-    /// What is known of the values of each column of the table.
+    /// The statistics of each column of the table.
     pub(super) columns: Vec<Known>,
 }
 
 impl Estimate {
-    /// What a scan gives that reads `stored` rows at most, and `own` rows of a transaction, under
+    /// Estimates a scan that reads `stored` rows at most, and `own` rows of a transaction, under
     /// predicates and tests of texts.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use super::table_provider::NativeScan;
 use crate::datafusion_adapter::udf::from_datafusion;
 
 /// The plan of aggregates without groups over a native table, if all are the least or greatest
-/// values of its columns; each is looked for by itself.
+/// values of its columns; each is computed separately.
 ///
 /// # Errors
 /// Those of DataFusion, and errors of reading the descriptions of chunks.

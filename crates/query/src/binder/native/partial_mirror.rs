@@ -25,8 +25,8 @@ pub(crate) fn check_columns(table: &NativeTable, positions: &[usize]) -> Result<
     }
 }
 
-/// Fails for columns that can only be shown where a query does anything else with them: they stand in
-/// the select list of the query itself, or are asked whether they are NULL.
+/// Fails if a query uses an opaque column other than in the select list of the query itself or in
+/// IS NULL.
 pub(crate) fn check_opaque(
     binder: &Binder<'_>,
     table: &NativeTable,

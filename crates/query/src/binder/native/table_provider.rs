@@ -59,15 +59,14 @@ pub(crate) struct NativeScan {
     pub(crate) is_tested: bool,
 }
 
-/// What a scan knows of WHERE, by the positions of columns.
+/// The conditions of WHERE that a scan can use, by the positions of columns.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
     /// Conditions on stored values.
     pub(crate) predicates: Vec<(usize, Predicate)>,
     /// Conditions on texts.
     pub(crate) tests: Vec<(usize, Arc<dyn ValueTest>)>,
-    /// What the tests of texts say as comparisons under the columns' collations, for leaving out
-    /// what need not be asked.
+    /// Comparisons under the columns' collations that follow from the tests of texts, for pruning.
     pub(crate) texts: Vec<(usize, Predicate)>,
 }
 

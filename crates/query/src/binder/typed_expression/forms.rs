@@ -21,7 +21,7 @@ pub(super) enum Chosen {
     Columns { number: Option<TypedExpr>, text: Option<TypedExpr> },
 }
 
-/// What is known of an output column as a number and as a text.
+/// The numeric and text forms of an output column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Forms {
     mixes: bool,
@@ -51,8 +51,8 @@ impl Forms {
 }
 
 impl TypedExpr {
-    /// What an output column that has this value is as a number and as a text. `add` makes columns of
-    /// what is computed for it.
+    /// The numeric and text forms of an output column with this value. `add` makes columns of the
+    /// computed forms.
     pub(crate) fn forms(
         &self,
         context: &Arc<EvalContext>,
