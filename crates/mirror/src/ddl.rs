@@ -26,7 +26,7 @@ use crate::model::mirror::Mirror;
 use crate::model::record::State;
 use crate::source::Source;
 
-/// What a statement is to the stream.
+/// The kind of a statement for the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A transaction begins.
@@ -67,7 +67,7 @@ pub(crate) fn kind(text: &str) -> Kind {
     }
 }
 
-/// What a statement does to a mirror.
+/// The effect of a statement on a mirror.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// The definition or the partitions change.
@@ -82,7 +82,7 @@ pub(crate) enum Effect {
     Renamed(MirrorName, MirrorName, usize),
 }
 
-/// What a statement does to the mirrors of a source.
+/// The effects of a statement on the mirrors of a source.
 pub(crate) fn effects(
     source: &Source,
     query: &Query,

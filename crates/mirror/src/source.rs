@@ -251,8 +251,8 @@ impl Source {
         all
     }
 
-    /// While this is held nobody else gives a name to a mirror. Of two for one table the stream would
-    /// follow one, and the other be read.
+    /// A lock on the naming of mirrors. Without it two mirrors of one table could be created, of
+    /// which the stream would follow one and a load read the other.
     pub(crate) fn naming(&self) -> MutexGuard<'_, ()> {
         blocking(|| self.naming.lock())
     }
@@ -296,11 +296,11 @@ impl Source {
         self.drop_copy(&mirror.name)
     }
 
-    /// Drops a copy that no mirror has. One that cannot be dropped is in nobody's way: it goes when
-    /// its name is wanted, or at the next start.
+    /// Drops a copy that no mirror has. A copy that cannot be dropped does no harm: it is dropped
+    /// when its name is needed, or at the next start.
     ///
     /// # Errors
-    /// What keeps the store from everything else, too.
+    /// Errors of the store that affect all writes.
     pub(crate) fn drop_copy(&self, name: &MirrorName) -> Result<()> {
         // A statement that changes a table's definition may be at work.
         match blocking(|| self.copies().drop_copy(name)) {

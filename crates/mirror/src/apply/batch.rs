@@ -52,7 +52,7 @@ struct Ran {
     plan: Option<Arc<Plan>>,
 }
 
-/// What can happen to rows.
+/// The kinds of row changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
     Inserted,
@@ -113,8 +113,8 @@ impl Batch {
         self.tables.iter().any(|table| Arc::ptr_eq(&table.mirror, mirror))
     }
 
-    /// Leaves out what was read for copies that are no longer followed: their mirrors were ended,
-    /// paused or resynchronised.
+    /// Drops the rows that were read for copies that are no longer followed: their mirrors were
+    /// ended, paused or resynchronised.
     pub(crate) fn keep_followed(&mut self) {
         self.retain(|table| table.mirror.follows_in(&table.copy));
     }

@@ -41,7 +41,7 @@ use crate::model::mirror::Mirror;
 use crate::model::record::State;
 use crate::source::Source;
 
-/// What a foreign key does to rows.
+/// The action of a foreign key on rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -153,9 +153,9 @@ pub(crate) fn referrers(mirrors: &[Arc<Mirror>]) -> Referrers {
     all
 }
 
-/// Mirrors that are followed while a table that they refer to is not, with the reason to begin them
-/// again. Those of a circle wait for each other in vain: what they miss of each other is noticed
-/// event by event.
+/// Followed mirrors whose parent table is not followed, with the reason to resynchronise them.
+/// Tables of a circle would wait for each other for ever: the events that they miss of each other
+/// are detected one by one.
 pub(crate) fn unguarded(source: &Source) -> Vec<(Arc<Mirror>, String)> {
     let referrers = source.all_referrers();
     let mut found = Vec::new();

@@ -27,7 +27,7 @@ const FIRST_ROWS: usize = 256;
 const PIECE_ROWS: usize = 8192;
 const PIECE_BYTES: usize = 16 << 20;
 
-/// What a row was before one of its images.
+/// The state of a row before one of its images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
     /// That of an image before, by its number.
@@ -68,14 +68,14 @@ pub(crate) struct PartialRowImages<'a> {
     pub(crate) most: usize,
 }
 
-/// What parts come to.
+/// The result of completing partial images.
 #[derive(Debug)]
 pub(crate) struct Folded {
     /// The whole rows.
     pub(crate) columns: Vec<ArrayRef>,
     /// The last images of rows that the copy does not have yet.
     pub(crate) missed: Vec<u32>,
-    /// The last images of rows that must be asked for again: what they are based on is not known.
+    /// The last images of rows that must be requested again: their earlier state is not known.
     pub(crate) again: Vec<u32>,
 }
 
@@ -113,10 +113,10 @@ fn lost() -> Error {
 }
 
 impl PartialRowImages<'_> {
-    /// Puts rows together, given the numbers of their last images.
+    /// Completes rows, given the numbers of their last images.
     ///
     /// # Errors
-    /// A copy that has not what the images are based on (1412), and errors of reading it.
+    /// A copy without the rows on which the images are based (1412), and errors of reading it.
     pub(crate) fn fold(&self, rows: &[u32], store: &Arc<Database>) -> Result<Folded> {
         let mut wanted = vec![false; self.columns()];
         // Rows and the images of before that have the keys of their beginnings.

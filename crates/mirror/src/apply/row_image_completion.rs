@@ -11,7 +11,7 @@ use pelorus_binlog::{RowsEvent, TableMap};
 use pelorus_sql::Mode;
 use pelorus_sql::statement::{Statement, Write, WriteKind};
 
-/// What columns hold that the image of a changed row leaves out.
+/// The values of columns that the image of a changed row leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lacking {
     /// What they held before.
@@ -27,7 +27,7 @@ pub(crate) enum Lacking {
 pub(crate) struct RowImageCompletion {
     /// A MariaDB.
     pub(crate) is_mariadb: bool,
-    /// The server was asked to send statements.
+    /// The server was configured to send statements.
     pub(crate) asked: bool,
     /// The statement, if the server sends it.
     statement: Option<Bytes>,
@@ -59,7 +59,7 @@ impl RowImageCompletion {
         self.tables.clear();
     }
 
-    /// What the columns hold that changed rows of an event leave out.
+    /// The values of the columns that changed rows of an event leave out.
     pub(crate) fn lacking(&self, event: &RowsEvent) -> Lacking {
         if !self.is_mariadb {
             return Lacking::Kept;

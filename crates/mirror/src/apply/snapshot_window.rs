@@ -12,8 +12,8 @@ use crate::apply::partial_row_images::{Awaited, PartialRowImages};
 use crate::model::copies::CopyTable;
 use crate::model::mirror::Opened;
 
-/// The keys that the stream has changed while ranges are being read: what was read of them is
-/// older, or will be put right by changes that are still to come.
+/// The keys that the stream has changed while ranges are being read: rows that were read with these
+/// keys are older, or later changes correct them.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     /// The numbers of those that are open.
@@ -47,8 +47,8 @@ impl Window {
         }
     }
 
-    /// Notes what the stream has of rows that the copy does not have yet. Ranges that are read
-    /// now may bring them as they were before; those that are read later have it.
+    /// Notes the stream's images of rows that the copy does not have yet. Ranges that are being
+    /// read now may bring older rows; ranges that are read later bring the current ones.
     ///
     /// # Errors
     /// None but bugs.
@@ -56,7 +56,7 @@ impl Window {
         if self.open.is_empty() { Ok(()) } else { self.awaited.add(parts, missed, self.opened) }
     }
 
-    /// Rows that were read, with what the stream has of them.
+    /// Merges rows that were read with the stream's images of them.
     ///
     /// # Errors
     /// None but bugs.
@@ -64,8 +64,8 @@ impl Window {
         if self.awaited.is_empty() { Ok(columns) } else { self.awaited.fold(keys, columns) }
     }
 
-    /// Which of some keys the stream has not changed since a window was opened; `None` for all.
-    /// What it has changed before that is in what is read.
+    /// Which of some keys the stream has not changed since a window was opened; `None` for all. The
+    /// rows that were read contain earlier changes.
     pub(crate) fn untouched(&self, keys: &Keys, opened: &Opened) -> Option<Vec<bool>> {
         if self.touched.is_empty() {
             return None;
@@ -88,8 +88,8 @@ impl Window {
         self.gone.push(Gone { columns: columns.to_vec(), action, values });
     }
 
-    /// Does to rows that were read what foreign keys have done since the window was opened. (A row
-    /// that refers to such a value again has been changed later, and that change comes by itself.)
+    /// Applies to rows that were read the foreign key actions since the window was opened. (A row
+    /// that refers to such a value again was changed later, and the stream brings that change.)
     ///
     /// # Errors
     /// A collation whose rules are not known.

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use pelorus_binlog::Position;
 use pelorus_store::Keys;
 
-/// Rows of a copy that may not be what the table had where the stream is.
+/// Rows of a copy that may differ from the table at the stream's position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UnsettledRows {
     None,
@@ -32,7 +32,7 @@ impl UnsettledRows {
     }
 }
 
-/// What is known of rows that were read at later moments.
+/// The rows that were read at later moments.
 #[derive(Debug, Default)]
 pub(crate) struct Later {
     /// How often everything that was to be read has been.

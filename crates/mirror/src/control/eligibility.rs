@@ -26,7 +26,7 @@ const DENIED: [u16; 4] = [1044, 1142, 1143, 1227];
 /// A table that can be mirrored.
 #[derive(Debug)]
 pub struct Mirrorable {
-    /// What the link knows of it.
+    /// The description of the table on the link.
     pub table: Arc<RemoteTable>,
     /// `SHOW CREATE TABLE` as the server writes it in universal time.
     pub text: String,
@@ -53,10 +53,10 @@ impl Mirrorable {
     }
 }
 
-/// Looks whether a table can be mirrored. Its database is given by the server's name.
+/// Checks whether a table can be mirrored. Its database is given by the server's name.
 ///
 /// # Errors
-/// The first thing that keeps it from being mirrored, with what to do about it.
+/// The first reason against it, with the remedy.
 pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorable> {
     let name = format!("'{database}.{table}'");
     let local = link.local_database(database).ok_or_else(|| {
@@ -210,11 +210,11 @@ fn virtual_column(text: &str) -> Option<String> {
 }
 
 /// The `CREATE TABLE` of a table as its server writes it in an empty `sql_mode` and universal time,
-/// and the collations of its text columns, its own by an empty name. Its database is given by the name
-/// here and by the server's.
+/// and the collations of its text columns, its own by an empty name. Its database is given by the
+/// name here and by the server's.
 ///
 /// # Errors
-/// 1146 where there is no such table, 1347 for a view, 1235 for what is no plain table.
+/// 1146 where there is no such table, 1347 for a view, 1235 for an object that is not a base table.
 pub async fn written_definition(
     link: &Link,
     (local, remote): (&str, &str),

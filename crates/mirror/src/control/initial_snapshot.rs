@@ -32,7 +32,7 @@ const READERS: usize = 2;
 const COMMIT_ROWS: usize = 32_768;
 const COMMIT_BYTES: usize = 32 << 20;
 
-/// Whether an error only says that somebody else has taken over.
+/// Whether an error only says that another task has taken over.
 pub(crate) fn is_overtaken(error: &Error) -> bool {
     error.code() == Code::QueryInterrupted
 }
@@ -45,12 +45,12 @@ struct Load {
     turn: u64,
 }
 
-/// Brings a mirror from its beginning to the point where only changes are missing, as long as its turn
-/// is that one.
+/// Loads a mirror from its beginning to the point where only changes are missing, as long as its
+/// generation is that one.
 ///
 /// # Errors
-/// Failures of the server or of the disk, after which it is tried again where it was, and what
-/// cannot be mirrored (`Code::NotSupportedYet` and what defining the copy gives).
+/// Failures of the server or of the disk, after which the load is retried where it was, and tables
+/// that cannot be mirrored (`Code::NotSupportedYet` and errors of defining the copy).
 pub(crate) async fn load(
     source: Arc<Source>,
     mirror: Arc<Mirror>,

@@ -46,7 +46,7 @@ pub trait FindLink: Send + Sync + std::fmt::Debug {
     fn link(&self, name: &str) -> Option<Link>;
 }
 
-/// What sources share.
+/// The state that sources share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) copies: Arc<dyn Copies>,
@@ -68,7 +68,7 @@ pub struct Mirrors {
 }
 
 impl Mirrors {
-    /// Reads what is remembered. Nothing runs before [`Self::start`].
+    /// Reads the stored records. Nothing runs before [`Self::start`].
     ///
     /// # Errors
     /// Records that cannot be read (1034).
@@ -125,7 +125,7 @@ impl Mirrors {
         }
     }
 
-    /// Stops following; what was applied stays.
+    /// Stops following; applied changes stay.
     pub async fn close(&self) {
         let sources: Vec<_> = self.sources.read().values().cloned().collect();
         for source in sources {
@@ -335,7 +335,7 @@ impl Mirrors {
         sources.iter().flat_map(|source| source.list()).collect()
     }
 
-    /// Whether the server of a link is a MariaDB (else a MySQL), by what was read of its binlog.
+    /// Whether the server of a link is a MariaDB (else a MySQL), according to its binlog.
     pub fn is_mariadb(&self, link: &str) -> Option<bool> {
         let source = self.existing(link)?;
         source.position().map(|_| source.is_mariadb())
@@ -352,10 +352,10 @@ impl Mirrors {
         self.existing(link).map_or(0, |source| source.streams())
     }
 
-    /// Live mirrors of all of some tables of one link, when they show what was committed no longer
-    /// than `most` ago. Where what is known is older, the server is asked how far it is, and the
-    /// stream is waited for, `patience` at most. `now` asks for everything that was committed
-    /// before this call.
+    /// Live mirrors of all of some tables of one link, if they show all transactions that were
+    /// committed more than `most` ago. If the known position is older, the server is asked for its
+    /// position, and the call waits for the stream, `patience` at most. `now` requires all
+    /// transactions that were committed before this call.
     pub async fn fresh(
         &self,
         link: &str,
@@ -389,8 +389,8 @@ impl Mirrors {
 pub struct Fresh(Vec<(Arc<Mirror>, u64)>);
 
 impl Fresh {
-    /// Whether they are live and were so all the time: what a snapshot that was opened before this
-    /// call shows of the copies is whole.
+    /// Whether they are live and were live all the time: a snapshot of the copies that was opened
+    /// before this call is complete.
     pub fn holds(&self) -> bool {
         self.0.iter().all(|(mirror, turn)| mirror.state() == State::Live && mirror.turn() == *turn)
     }

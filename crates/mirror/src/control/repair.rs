@@ -83,7 +83,7 @@ pub struct Difference {
     pub key: Vec<ArrayRef>,
 }
 
-/// What a look at rows has found.
+/// The result of comparing rows.
 #[derive(Clone, Debug, Default)]
 pub struct Examined {
     /// Rows that differ, or did before they were put right.
@@ -92,7 +92,7 @@ pub struct Examined {
     pub unsettled: usize,
     /// Why rows could not be settled other than by their own changes.
     pub hindered: Option<String>,
-    /// Rows that the server was asked for.
+    /// Rows that were requested from the server.
     pub read: u64,
     /// The position at which the last of them were put right.
     pub position: Option<String>,

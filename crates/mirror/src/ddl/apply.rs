@@ -21,8 +21,8 @@ use crate::model::mirror::{Mirror, overtaken};
 use crate::model::record::{Changing, MirrorRecord, State};
 use crate::source::Source;
 
-/// Executes what a statement does to a mirror. `event` names the statement's place, `is_old` says
-/// whether a copy that began at a position has it already.
+/// Applies the effect of a statement to a mirror. `event` identifies the statement's position,
+/// `is_old` says whether a copy that began at a position has it already.
 ///
 /// # Errors
 /// Errors of the store.

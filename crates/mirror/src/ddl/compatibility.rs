@@ -52,7 +52,7 @@ pub(crate) fn renamed_reference(mirror: &Mirror, actions: &[AlterAction]) -> Opt
     keys.iter().any(renames).then_some("a column of a foreign key was renamed")
 }
 
-/// What matters of a table that is altered, and of the session that does it.
+/// The relevant properties of an altered table, and of the session that alters it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Altered {
     /// The copy has partitions of its own.

@@ -29,7 +29,7 @@ pub(crate) struct Unclear {
     mirrors: Vec<Arc<Mirror>>,
 }
 
-/// Looks whether a statement changes what it does not name.
+/// Whether a statement changes objects that it does not name.
 pub(crate) fn unclear(source: &Source, query: &Query, text: &str) -> Option<Unclear> {
     let names = match pelorus_sql::classify(text, mode(source, query).0) {
         // What a stored function does is not in the text.
@@ -76,10 +76,10 @@ fn calls_stored(text: &str, mode: Mode) -> bool {
 }
 
 impl Unclear {
-    /// What it does to mirrors: nothing if all that it names are tables.
+    /// The effects on mirrors: none if all named objects are tables.
     ///
     /// # Errors
-    /// When the server does not say what they are.
+    /// If the server does not return their kinds.
     pub(crate) async fn effects(self, link: &Link) -> Result<Vec<Effect>> {
         let mut is_known = !self.names.is_empty();
         for name in &self.names {

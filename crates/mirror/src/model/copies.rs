@@ -57,15 +57,15 @@ pub struct CopyColumn {
     pub ty: ColumnType,
     /// The values of an ENUM or SET.
     pub members: Vec<String>,
-    /// How its values are told in the binlog.
+    /// The form of its values in the binlog.
     pub form: Form,
     /// The user does not want it: the copy has a column in its place that is always NULL.
     pub left_out: bool,
-    /// What it holds in new rows whose image in the binlog leaves it out.
+    /// Its value in new rows whose image in the binlog leaves it out.
     pub absent: Absent,
 }
 
-/// What a column holds in new rows whose image in the binlog leaves it out. Arrays have one row.
+/// The value of a column in new rows whose image in the binlog leaves it out. Arrays have one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Absent {
     /// Its default.

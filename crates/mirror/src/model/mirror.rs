@@ -24,7 +24,7 @@ const AGAIN_AT_ONCE: usize = 200;
 /// again.
 const AGAIN_MAX: usize = 10_000;
 
-/// Keys of the store, each with what it is to have or nothing.
+/// Keys of the store, each with its new value or none.
 pub(crate) type Values = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// One mirror.
@@ -64,7 +64,7 @@ struct Inner {
     is_forgotten: bool,
 }
 
-/// What keeps work from going on: somebody has begun the mirror again.
+/// The error of work on a mirror that was resynchronised meanwhile.
 pub(crate) fn overtaken() -> Error {
     Error::new(Code::QueryInterrupted, "the mirror was begun anew")
 }
@@ -121,7 +121,8 @@ impl Mirror {
         Arc::clone(&self.inner.lock().foreign_keys)
     }
 
-    /// Whether it is not read yet, and what the copy has will be thrown away when it is.
+    /// Whether it is not read yet, so that the rows of the copy will be dropped at the beginning of
+    /// the load.
     pub(crate) fn is_gathering(&self) -> bool {
         self.inner.lock().record.gathering
     }
@@ -140,15 +141,14 @@ impl Mirror {
         self.update(store, |record| record.cascaded = true)
     }
 
-    /// Whether a foreign key may have changed rows of the copy that were read later than that: they
-    /// lack what they had then, and changes in part do not bring it back.
+    /// Whether a foreign key may have changed rows of the copy that were read after that: they lack
+    /// earlier values, which partial changes do not restore.
     pub(crate) fn is_cascaded(&self) -> bool {
         let inner = self.inner.lock();
         inner.record.cascaded && inner.record.state != State::Live
     }
 
-    /// Which rows of the copy may not be what the table had where the stream is, given how far
-    /// that is.
+    /// The rows of the copy that may differ from the table at the stream's position.
     pub(crate) fn doubts(&self, at: Option<&Position>) -> UnsettledRows {
         let mut inner = self.inner.lock();
         if inner.record.state != State::Loading && !inner.record.early {
@@ -169,7 +169,7 @@ impl Mirror {
         self.inner.lock().copy = Some(copy);
     }
 
-    /// Says once what the reading of its table waits for.
+    /// Logs once why the load of its table waits.
     pub(crate) fn wait_for(&self, what: String) {
         let mut trouble = self.trouble.lock();
         if trouble.as_ref() != Some(&what) {
@@ -214,8 +214,8 @@ impl Mirror {
         self.inner.lock().from.as_ref().is_some_and(is_old)
     }
 
-    /// Keeps nothing more of it, together with further changes, as one commit: its name is
-    /// another's, or nobody's. Whoever works for it must stop.
+    /// Ends the mirror, together with further changes, in one commit: its name belongs to another
+    /// mirror, or to none. Tasks that work for it must stop.
     ///
     /// # Errors
     /// 1317 when that is so already, and errors of the store.
@@ -247,7 +247,7 @@ impl Mirror {
             && inner.until.as_ref().is_none_or(|until| at.has_passed(until) == Some(true))
     }
 
-    /// The same for whoever works for one turn: nothing is changed when that is over.
+    /// The same for a task of one generation: nothing is changed if that is over.
     ///
     /// # Errors
     /// 1317 when the mirror was resynchronised, and errors of the store.
@@ -322,8 +322,9 @@ impl Mirror {
         Ok(())
     }
 
-    /// Has rows read again while the table is read, one condition for each. What is known now must
-    /// be in what is read then, so this comes before the change that is the reason.
+    /// Requests rows to be read again while the table is read, one condition for each. The later
+    /// read must contain the state that is known now, so this comes before the change that is the
+    /// reason.
     ///
     /// # Errors
     /// Too many of them (1412), and errors of the store.
@@ -355,9 +356,9 @@ impl Mirror {
         })
     }
 
-    /// All ranges are in the copy, with those that were asked for again: when the stream has passed
-    /// a position, it is whole. `asked` is when the server was asked for that. Whether there is
-    /// still something to be read.
+    /// All ranges are in the copy, with the rows that were requested again: when the stream has
+    /// passed a position, it is complete. `asked` is the time of the request for that position.
+    /// Whether there is still something to be read.
     ///
     /// # Errors
     /// 1317 when the mirror was resynchronised, and errors of the store.
@@ -383,12 +384,12 @@ impl Mirror {
         Ok(is_whole)
     }
 
-    /// When the server was asked for the position at which the copy became whole.
+    /// The time of the request for the position at which the copy became complete.
     pub(crate) fn until_at(&self) -> Option<Duration> {
         self.inner.lock().until_at
     }
 
-    /// Begins again from nothing: whoever works for it stops.
+    /// Resynchronises the mirror: tasks that work for it stop.
     ///
     /// # Errors
     /// Errors of the store.
@@ -397,7 +398,7 @@ impl Mirror {
         self.update(store, |record| begin(record, reason))
     }
 
-    /// The same for whoever works for one turn.
+    /// The same for a task of one generation.
     ///
     /// # Errors
     /// 1317 when the mirror was resynchronised, and errors of the store.
@@ -438,7 +439,7 @@ impl Mirror {
         self.window.lock()
     }
 
-    /// The window, if nobody has it.
+    /// The window, unless another task holds it.
     pub(crate) fn try_window(&self) -> Option<MutexGuard<'_, Window>> {
         self.window.try_lock()
     }

@@ -98,7 +98,7 @@ pub struct MirrorRecord {
     /// While catching up: the position from which on the copy is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// While loading: what is read.
+    /// While loading: the ranges that have been read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<RangeRecord>,
     /// Rows read by the latest load.
@@ -114,8 +114,8 @@ pub struct MirrorRecord {
     /// position that the load began with, so statements about it that come may be in it already.
     #[serde(default)]
     pub early: bool,
-    /// While loading: it waits for the others of a circle of foreign keys to be followed. Nothing is
-    /// read yet, and what the copy has is thrown away when it goes on.
+    /// While loading: it waits until the others of a circle of foreign keys are followed. Nothing
+    /// is read yet, and the rows of the copy are dropped when it continues.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gathering: bool,
     /// A foreign key has changed its rows since the reading began, while the copy had rows that may
@@ -125,13 +125,13 @@ pub struct MirrorRecord {
     /// Foreign keys that change its rows, and whose doings the binlog may not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign_keys: Vec<ForeignKey>,
-    /// The tables, by database and name, that foreign keys refer to which change its rows, whether the
-    /// binlog has that or not. `None` where nobody knows: records of earlier versions, and what is
-    /// referred to has other names since.
+    /// The tables, by database and name, that are referred to by foreign keys with actions on its
+    /// rows, whether the binlog has these or not. `None` if unknown: records of earlier versions,
+    /// whose tables may have other names since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refers_to: Option<Vec<(String, String)>>,
-    /// The definition that is about to be changed, and what it was before. When the statement is met
-    /// once more, after a crash or a stop, it tells whether the change was made.
+    /// The definition that is about to be changed, and what it was before. When the statement is
+    /// met once more, after a crash or a stop, it shows whether the change was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changing: Option<Changing>,
 }
@@ -201,7 +201,8 @@ pub(crate) fn position_key(link: &str) -> Vec<u8> {
     format!("at/{link}").into_bytes()
 }
 
-/// The key of an XA transaction that is prepared; of no identifier, what all of a source begin with.
+/// The key of an XA transaction that is prepared; without an identifier, the common prefix of a
+/// source's keys.
 pub(crate) fn xa_key(link: &str, xid: &str) -> Vec<u8> {
     format!("xa/{link}\0{xid}").into_bytes()
 }

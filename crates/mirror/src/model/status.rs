@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::control::mirrors::MirrorName;
 use crate::model::record::State;
 
-/// How one mirror stands.
+/// The status of one mirror.
 #[derive(Clone, Debug)]
 pub struct MirrorStatus {
     /// Which one.
@@ -28,7 +28,7 @@ pub struct MirrorStatus {
     pub filter: Option<String>,
     /// `PARTITION BY` and `SEGMENT BY` of the user.
     pub layout: Option<String>,
-    /// How old what it shows may be; `None` before it is live.
+    /// The age of the data that it shows; `None` before it is live.
     pub staleness: Option<Duration>,
     /// How many transactions its server has that have not been applied, as of a second ago at most;
     /// `None` where that is not known: before it follows, without GTIDs, without a connection.

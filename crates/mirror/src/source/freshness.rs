@@ -28,7 +28,7 @@ pub(super) const END_WITHIN: Duration = Duration::from_secs(2);
 const LOOK_FOR_GIVEN_EVERY: u64 = 5;
 
 impl Source {
-    /// How old what the copies show may be.
+    /// The age of the data that the copies show.
     pub(crate) fn staleness(&self) -> Option<Duration> {
         // Ordering: published after the commits that it speaks of.
         let at = self.whole_at.load(Ordering::Acquire).checked_sub(1)?;
@@ -63,8 +63,8 @@ impl Source {
         }
     }
 
-    /// How old what the copies show may be, by what was kept of the time before the start: for as
-    /// long as nothing has been heard of the server since. `None` where the clock was set back.
+    /// The age of the data that the copies show, by the stored state from before the start, until
+    /// the server has answered. `None` if the clock was set back.
     pub(crate) fn remembered_staleness(&self) -> Option<Duration> {
         let at = Duration::from_micros(self.was_whole_at?);
         self.env().clock.since_epoch().checked_sub(at)
@@ -105,9 +105,9 @@ impl Source {
         *self.server_end.lock() = ServerEnd { told: Some(end), is_known: true };
     }
 
-    /// Notes how far the server is; `None` when it does not answer. What it has said before it cannot
-    /// take back: the stream finds out what has become of that, and until then nobody may take the
-    /// copies for whole.
+    /// Notes the position of the server; `None` if it does not answer. The server cannot take back
+    /// an earlier position: the stream determines the reason, and until then the copies do not
+    /// count as complete.
     pub(crate) fn note_end(&self, end: Option<Position>) {
         if let (Some(end), Some(at)) = (&end, self.position())
             && !end.is_like(&at)
@@ -141,8 +141,8 @@ impl Source {
         *self.idle_at.lock() = Some(at);
     }
 
-    /// Asks the server how far it is, as long as it is not dropped: who looks at the mirrors should
-    /// see how much is missing also when nobody's query asks.
+    /// Asks the server for its position regularly, until it is dropped, so that the status of
+    /// mirrors shows the lag even without queries.
     pub(super) async fn watch_end(self: Arc<Self>, link: Link) {
         let mut lacking = 0;
         for second in 1_u64.. {
@@ -241,7 +241,7 @@ pub(super) struct ServerEnd {
     is_known: bool,
 }
 
-/// Whether a server that says where it is takes back what it has told before.
+/// Whether a position of the server contradicts an earlier one.
 pub(super) fn takes_back(told: Option<&Position>, end: &Position) -> bool {
     told.is_some_and(|told| end.has_passed(told) == Some(false))
 }
@@ -252,8 +252,8 @@ pub(super) fn takes_back(told: Option<&Position>, end: &Position) -> bool {
 pub(super) struct Said(BTreeMap<u32, (MariaGtid, bool)>);
 
 impl Said {
-    /// Notes a transaction that goes on from what was read. Other servers than a MariaDB say nothing by
-    /// it: a MySQL may count later what it sends.
+    /// Notes a transaction that continues the stream. Only MariaDB's transactions carry the
+    /// position: a MySQL may count later than it sends.
     pub(super) fn note(&mut self, step: &Step, read: &Position) {
         let (Step::MariaDb(gtid), Position::MariaDb(read)) = (step, read) else { return };
         let (latest, went_back) = self.0.entry(gtid.domain).or_insert((*gtid, false));

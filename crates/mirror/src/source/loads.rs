@@ -88,7 +88,7 @@ impl Source {
         self.note_load_failure(mirror, &error);
     }
 
-    /// Failures of the world are tried again; what the table is cannot be helped by that.
+    /// Notes a failed load: temporary failures are retried, definite ones are not.
     pub(super) fn note_load_failure(&self, mirror: &Mirror, error: &Error) {
         let mut text = pelorus_error::display_chain(error);
         if error.code() == Code::NoSuchTable {

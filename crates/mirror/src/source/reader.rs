@@ -74,11 +74,11 @@ pub(crate) async fn scan(
     Ok(scan)
 }
 
-/// Waits until snapshots show all that the stream has been applied up to: an event can be in the
-/// binlog a moment before others see what it did.
+/// Waits until snapshots show all transactions that the stream has applied: an event can be in the
+/// binlog a moment before its changes are visible.
 ///
 /// # Errors
-/// Errors of the server, and that it does not get there.
+/// Errors of the server, and a timeout.
 pub(crate) async fn wait_until_visible(
     source: &Source,
     link: &Link,

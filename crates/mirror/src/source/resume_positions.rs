@@ -43,8 +43,8 @@ impl Source {
         }
     }
 
-    /// Goes on with a table. The stream goes back to where it was paused; the other tables pass
-    /// over what they have.
+    /// Resumes a table. The stream goes back to where it was paused; the other tables skip the
+    /// changes that they have.
     pub(crate) fn resume(&self, mirror: &Mirror) -> Result<()> {
         let _moving = self.hold();
         let record = mirror.record();
@@ -164,7 +164,7 @@ impl Source {
         Ok(!is_past && is_old(&reached))
     }
 
-    /// Whether the stream that runs is to end: what it reads from now on must not count.
+    /// Whether the running stream must end: its further events must not count.
     pub(crate) fn must_begin_again(&self) -> bool {
         self.is_stopping() || self.moved.load(Ordering::Acquire)
     }

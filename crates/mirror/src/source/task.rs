@@ -145,9 +145,9 @@ impl Source {
         Ok(pelorus_link::binlog::server_id_of(&format!("{kept:?}/{}", self.link)))
     }
 
-    /// Whether the server has had less than was read of it for so long that it will not come back:
-    /// one that takes another's place may have to catch up first. The same server has lost it, and
-    /// what it gives the same names later is something else.
+    /// Whether the server has lacked transactions that were read from it for so long that it will
+    /// not catch up: a replacement server may have to catch up first. The same server has lost
+    /// them, and later transactions with the same names differ.
     pub(super) fn has_diverged_for_long(&self, position: &Position) -> bool {
         let patience = match (self.is_another(), position) {
             (true, _) => DIVERGED,
@@ -165,8 +165,8 @@ impl Source {
         self.is_another.load(Ordering::Relaxed)
     }
 
-    /// Another server under the link's name is gone on with by GTIDs; without them nothing of what
-    /// was applied can be found on it.
+    /// Checks the identity of the server: another server under the link's name is followed by
+    /// GTIDs; without GTIDs no applied position can be found on it.
     pub(super) fn check_identity(&self, facts: &SourceFacts) -> Result<()> {
         let known = self.known()?;
         let identity = facts.server_uuid.clone().unwrap_or_else(|| facts.server_id.to_string());
@@ -188,9 +188,9 @@ impl Source {
         self.keep(&SourceRecord { identity, logs_cascades, ..SourceRecord::default() })
     }
 
-    /// What is changed while a server does not write it into its binlog is in no stream, whatever
-    /// it writes later: the tables are read again, once it can be followed. This is done as soon as
-    /// it is seen, and so neither forgotten by a restart nor late.
+    /// Changes that a server does not write to its binlog are in no stream, whatever it writes
+    /// later: the tables are read again, once it can be followed. This is done as soon as it is
+    /// seen, and so neither forgotten by a restart nor late.
     pub(super) fn check_logged(&self, facts: &SourceFacts) -> Result<()> {
         if facts.loses_changes() {
             // Without a position all of them wait to be read.
@@ -211,7 +211,7 @@ impl Source {
         Ok(())
     }
 
-    /// What is remembered of the server.
+    /// The stored facts of the server.
     pub(super) fn known(&self) -> Result<Option<SourceRecord>> {
         let kept = self.store().value(&record::source_key(&self.link));
         kept.map(|it| record::decode(&it)).transpose()
@@ -251,8 +251,8 @@ impl Source {
     }
 
     /// Notes that the stream has come to a file of the binlog. One that is younger than another
-    /// with the same or a higher number is of a new series: what the server has from then on is not
-    /// what it gave the same names before, and all is read again.
+    /// with the same or a higher number is of a new series: its events differ from earlier ones
+    /// with the same names, and all tables are resynchronised.
     pub(super) fn note_file(&self, file: &str, began: u32) -> Result<()> {
         let Some(known) = self.known()? else { return Ok(()) };
         let is_new = match &known.file {

@@ -20,7 +20,7 @@ pub(crate) struct Tables {
     pub(crate) store: Arc<Database>,
     pub(crate) copy: Arc<dyn CopyTable>,
     names: Mutex<BTreeSet<MirrorName>>,
-    /// What renaming and dropping give.
+    /// The error of renaming and dropping.
     pub(crate) fails: Mutex<Option<Code>>,
     changes: AtomicUsize,
 }
@@ -166,7 +166,7 @@ pub(crate) fn source(tables: &Arc<Tables>, mirrors: &[(&str, MirrorRecord)]) -> 
     source
 }
 
-/// What is kept of mirrors, by table.
+/// The stored records of mirrors, by table.
 pub(crate) fn kept(tables: &Tables) -> BTreeMap<String, MirrorRecord> {
     kept_in(&tables.store)
 }

@@ -30,8 +30,8 @@ fn ambiguous(event: &RowsEvent) -> Error {
 }
 
 impl TableBatch {
-    /// What the rows are, if they are those of the copy's columns, and what they lack is known;
-    /// `None` when only the statement tells.
+    /// Whether the rows have the copy's columns, and which columns they lack; `None` if only the
+    /// statement tells.
     pub(super) fn check(
         &mut self,
         event: &RowsEvent,

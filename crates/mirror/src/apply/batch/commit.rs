@@ -26,10 +26,10 @@ struct Made<'m> {
 pub(crate) type Misfit = (Arc<Mirror>, String);
 
 impl Batch {
-    /// Commits all changes, which come after a position, with the position that they reach and what
-    /// else is kept of it. Mirrors whose changes do not fit their copies, or take more than `most`
-    /// bytes, begin again before that, and those that cannot follow their tables stop; they are
-    /// returned with the reasons.
+    /// Commits all changes, which come after a position, with the position that they reach and its
+    /// other values. Mirrors whose changes do not fit their copies, or take more than `most` bytes,
+    /// begin again before that, and those that cannot follow their tables stop; they are returned
+    /// with the reasons.
     ///
     /// # Errors
     /// Errors of the store.

@@ -19,7 +19,7 @@ const BATCH_ROWS: usize = 8192;
 /// So many numbers are looked for one by one; of more their bounds and then a set.
 const FEW: usize = 64;
 
-/// What is looked for.
+/// The values to look for.
 pub(super) struct Wanted<'w> {
     pub(super) copy: &'w Arc<dyn CopyTable>,
     /// The columns that refer.
@@ -36,7 +36,7 @@ pub(super) struct Wanted<'w> {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) batches: Vec<Vec<ArrayRef>>,
-    /// Bytes that they take, with what is known of each.
+    /// Bytes of the rows, with their metadata.
     pub(super) bytes: usize,
 }
 

@@ -91,8 +91,8 @@ impl<'i> Replay<'i> {
         this
     }
 
-    /// Runs through the steps. Gives what the changes of tables with foreign keys come to, and what
-    /// must be resynchronised.
+    /// Processes the steps. Returns the resulting changes of tables with foreign keys, and the
+    /// mirrors that must be resynchronised.
     ///
     /// # Errors
     /// Errors of reading the copies.

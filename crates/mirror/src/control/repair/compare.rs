@@ -41,7 +41,7 @@ impl Examination<'_> {
         Ok((self.copy.keys(count, &all)?, all))
     }
 
-    /// What each key of a group is on both sides.
+    /// The state of each key of a group on both sides.
     pub(super) fn compare(
         &self,
         looked: &Looked,
@@ -92,7 +92,7 @@ impl Examination<'_> {
         Ok(candidates)
     }
 
-    /// What is left of a group.
+    /// The keys of a group that are left.
     pub(super) fn suspects(
         &self,
         suspects: Suspects,

@@ -15,7 +15,7 @@ use crate::model::mirror::Mirror;
 /// A transaction that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
-    /// What its end makes of the position; `None` for positions in files, where the end says it.
+    /// The step of the position at its end; `None` for positions in files, which the end contains.
     pub(super) step: Option<Step>,
     /// Where it ends in files, if it is compressed: the events that come out of it do not say.
     end: Option<Step>,
@@ -25,7 +25,7 @@ pub(super) struct Transaction {
     pub(super) begun: bool,
     /// When it was committed, in microseconds since 1970; 0 where that is not known.
     pub(super) committed: u64,
-    /// What it has changed, if it is an XA transaction: `XA COMMIT` comes later, or never.
+    /// Its changes, if it is an XA transaction: `XA COMMIT` comes later, or never.
     pub(super) apart: Option<Prepared>,
     /// The part of a two-phase ALTER TABLE that it is.
     alter: Option<AlterPhase>,

@@ -25,8 +25,8 @@ pub(super) async fn clock_skew(source: &Source, link: &Link) -> Result<i64> {
     Ok(theirs.map_or(0, |theirs| theirs - (before + (after - before) / 2)))
 }
 
-/// Whether a MySQL lacks transactions that were applied. It does not say so by itself where another
-/// server gave them their names.
+/// Whether a MySQL lacks transactions that were applied. The server does not report this if another
+/// server assigned their GTIDs.
 pub(super) fn lacks(end: &Position, position: &Position) -> bool {
     matches!(position, Position::MySql(_)) && end.has_passed(position) == Some(false)
 }

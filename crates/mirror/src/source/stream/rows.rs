@@ -64,7 +64,7 @@ impl Reader<'_> {
         self.again(&largest, too_large().message())
     }
 
-    /// What the transaction that is being read changes.
+    /// The changes of the current transaction.
     pub(super) fn current_batch(&mut self) -> &mut Batch {
         let apart = self.transaction.as_mut().and_then(|it| it.apart.as_mut());
         apart.map_or(&mut self.batch, |it| &mut it.batch)

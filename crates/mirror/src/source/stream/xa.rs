@@ -36,8 +36,8 @@ pub(super) struct Prepared {
     lacks: Option<&'static str>,
 }
 
-/// Transactions that are prepared, by their identifiers as statements write them: they may stay so for
-/// as long as somebody likes.
+/// Prepared transactions, by their identifiers as statements write them; their number is bounded
+/// only by the server's clients.
 #[derive(Debug, Default)]
 pub(super) struct AllPrepared(HashMap<String, Prepared>);
 
@@ -75,8 +75,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What was prepared counts from now on. What was not seen being prepared may concern any
-    /// table: all are read again that do not have it already.
+    /// `XA COMMIT`: prepared changes take effect. A transaction whose preparation was not seen may
+    /// concern any table: all tables that do not have it already are resynchronised.
     pub(super) fn xa_commit(&mut self, text: &str) -> Result<()> {
         let xid = text.split_ascii_whitespace().nth(2).unwrap_or_default();
         let key = record::xa_key(&self.source.link, xid);
