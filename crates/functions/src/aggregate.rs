@@ -123,8 +123,8 @@ impl AggregateCall {
         self
     }
 
-    /// What its partial states are made of, where another aggregate may have the same: two that say
-    /// the same, and are given the same columns, have equal partial states, as `SUM(x)` and `AVG(x)`.
+    /// The definition of its partial states, if another aggregate may have the same: two with equal
+    /// definitions and the same columns have equal partial states, as `SUM(x)` and `AVG(x)`.
     pub fn partial(&self) -> Option<&str> {
         self.partial.as_deref()
     }
@@ -134,7 +134,7 @@ impl AggregateCall {
         self
     }
 
-    /// The aggregate's name as it was asked for.
+    /// The aggregate's name as in the call.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -139,7 +139,7 @@ pub(crate) enum Incoming<'a> {
     },
 }
 
-/// What became of the values of a column.
+/// The assigned values of a column.
 #[derive(Clone, Debug)]
 pub struct Assigned {
     /// The stored form, one value a row.
@@ -171,7 +171,8 @@ pub fn default_value(target: &Target) -> Result<Value> {
     })
 }
 
-/// What a YEAR stores of a constant; `None` for what is out of its range or begins with no number.
+/// The value that a YEAR stores for a constant; `None` if it is out of range or does not begin with
+/// a number.
 pub(crate) fn year_of(value: &Value, constant: &Arg, ctx: &EvalContext) -> Option<u64> {
     let incoming = match value {
         Value::Null => return None,
@@ -196,8 +197,8 @@ pub(crate) fn year_of(value: &Value, constant: &Arg, ctx: &EvalContext) -> Optio
     (!warnings.iter().any(|it| refusals.contains(&it.code))).then_some(year)
 }
 
-/// What a DEFAULT literal is in its column, in stored form. Fails for every value that would not
-/// fit without a warning, in any mode; the engine makes error 1067 of that. A zero date that
+/// The value of a DEFAULT literal in its column, in stored form. Fails for every value that would
+/// not fit without a warning, in any mode; the engine makes error 1067 of that. A zero date that
 /// `sql_mode` forbids fails in strict mode only.
 pub fn literal_default(
     target: &Target,

@@ -97,7 +97,7 @@ fn is_null_with_first(name: &str, args: &[Arg]) -> bool {
         && args.iter().skip(1).any(|arg| arg.is_fallible && arg.constant.is_none())
 }
 
-/// What a call knows of its arguments and its result.
+/// The properties of a call's arguments and result.
 pub(crate) struct Frame<'c> {
     pub(crate) slots: &'c [Slot],
     pub(crate) ty: ColumnType,

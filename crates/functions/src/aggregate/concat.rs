@@ -64,7 +64,7 @@ struct Rows {
     full: usize,
 }
 
-/// The arguments by what they are: values, what rows are sorted by, the separator.
+/// The arguments by role: values, sort keys of rows, the separator.
 pub(super) fn parts<'a>(name: &str, args: &'a [Arg]) -> Result<(&'a [Arg], &'a Arg, &'a Arg)> {
     match args {
         [values @ .., order, separator] if !values.is_empty() => Ok((values, order, separator)),

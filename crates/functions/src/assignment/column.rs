@@ -77,7 +77,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends NULL, or what the policy puts in its place.
+    /// Appends NULL, or the replacement that the policy defines.
     pub fn append_null(&mut self) -> Result<(), Failure> {
         if self.takes_null {
             self.store.put_null();

@@ -13,7 +13,7 @@ const MAX_WARNINGS: usize = 1024;
 /// Most bytes of a value that a message shows.
 const SHOWN_BYTES: usize = 128;
 
-/// What NULL does in a column that cannot hold it.
+/// The handling of NULL in a column that cannot hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullRule {
     /// Error 1048 in every mode: `INSERT ... VALUES` of a single row.
@@ -27,7 +27,7 @@ pub enum NullRule {
     Alter,
 }
 
-/// What NULL does in an AUTO_INCREMENT column.
+/// The handling of NULL in an AUTO_INCREMENT column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
     /// It stays NULL, and the engine puts a number there: `INSERT` and `LOAD DATA`.
@@ -45,9 +45,9 @@ pub struct Policy {
     pub strict: bool,
     /// The statement says IGNORE, or is `LOAD DATA LOCAL`: errors become warnings.
     pub ignore: bool,
-    /// What NULL does in a NOT NULL column.
+    /// The handling of NULL in a NOT NULL column.
     pub nulls: NullRule,
-    /// What NULL does in an AUTO_INCREMENT column.
+    /// The handling of NULL in an AUTO_INCREMENT column.
     pub numbering: Numbering,
     /// `explicit_defaults_for_timestamp` is off: NULL is the time of the statement in a TIMESTAMP that
     /// cannot hold it.

@@ -177,7 +177,7 @@ pub(crate) fn rounded(text: &[u8]) -> (i128, Extent) {
     (value, if whole { Extent::Whole } else { Extent::Prefix })
 }
 
-/// Reports what a text has besides its integer.
+/// Reports the characters of a text that are not part of its integer.
 pub(crate) fn check_extent(
     text: &[u8],
     extent: Extent,

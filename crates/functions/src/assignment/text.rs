@@ -216,7 +216,7 @@ impl Binary {
         Self { max, pads: target.ty.wire == WireType::String, is_blob }
     }
 
-    /// The length of values that stand for nothing: of a BINARY its own.
+    /// The length of placeholder values: of a BINARY its own.
     pub(crate) fn empty_length(&self) -> usize {
         if self.pads { self.max } else { 0 }
     }

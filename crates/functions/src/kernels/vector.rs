@@ -50,7 +50,7 @@ fn nulls(a: &dyn Array, b: &dyn Array, rows: usize) -> Option<NullBuffer> {
     NullBuffer::union(spread(a).as_ref(), spread(b).as_ref())
 }
 
-/// Combines two arrays of `rows` values, or of one that stands for all.
+/// Combines two arrays of `rows` values, or of one value that represents all.
 pub(crate) fn zip<A, B, O>(
     a: &PrimitiveArray<A>,
     b: &PrimitiveArray<B>,

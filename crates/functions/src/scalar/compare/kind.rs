@@ -22,7 +22,7 @@ use crate::types::result_type;
 use crate::types::result_type::Numeric;
 use crate::value::{Arg, Origin, Value};
 
-/// What two values are compared as.
+/// The type under which two values are compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Int,
@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-/// Chooses what the values of several arguments are compared as.
+/// Chooses the type under which the values of several arguments are compared.
 pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
     let real: Vec<&Arg> = args.iter().copied().filter(|arg| !arg.is_null()).collect();
     if real.is_empty() {
@@ -182,8 +182,8 @@ pub(crate) fn pair_kind(
     })
 }
 
-/// The same for the operators alone. Of a text beside a DATE, neither of them a constant, a MySQL takes
-/// the date.
+/// The same for the operators alone. Of a text and a DATE, neither of them a constant, MySQL
+/// chooses the date.
 pub(crate) fn operator_kind(
     left: &Arg,
     right: &Arg,
@@ -288,8 +288,8 @@ fn exact_kind(args: &[&Arg]) -> Option<Kind> {
     args.iter().all(is_whole).then_some(Kind::Decimal)
 }
 
-/// What a value, its least and its greatest of BETWEEN are compared as, and what constants are taken
-/// for.
+/// The type under which a value and the bounds of BETWEEN are compared, and the converted
+/// constants.
 pub(super) fn between_kind(
     args: [&Arg; 3],
     negated: bool,
@@ -335,8 +335,8 @@ pub(super) fn between_kind(
     Ok((kind, taken))
 }
 
-/// What `CASE left WHEN right` compares as: what the left one is decides. A text stays one beside
-/// dates.
+/// The type under which `CASE left WHEN right` compares: the type of the left one decides. A text
+/// compared with dates stays a text.
 pub(crate) fn case_kind(left: &Arg, right: &Arg, ctx: &EvalContext) -> Result<Kind> {
     let are_texts = is_textual(left) && is_textual(right);
     if ctx.of_mariadb || left.is_null() || right.is_null() {
@@ -353,8 +353,8 @@ pub(crate) fn case_kind(left: &Arg, right: &Arg, ctx: &EvalContext) -> Result<Ki
     }
 }
 
-/// What each item of a list is compared as, what the value and the items are taken for, and what is
-/// said of them.
+/// The type under which each item of a list is compared, the converted constants, and their
+/// warnings.
 pub(super) struct Listed {
     pub(super) kinds: Vec<Kind>,
     pub(super) taken: Vec<Option<Arg>>,
@@ -368,7 +368,7 @@ impl Listed {
     }
 }
 
-/// What the value of IN is compared with each item as. Texts share one collation.
+/// The types under which the value of IN is compared with each item. Texts share one collation.
 pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Listed> {
     if let [item] = list {
         // A list of one is an equality.

@@ -5,7 +5,7 @@ use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, days_in_month};
 
 use crate::decimal::Decimal;
 
-/// What was read.
+/// A parsed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parsed<T> {
     /// The value; `None` when the text is none.
@@ -413,8 +413,8 @@ pub(crate) fn time(text: &str) -> Parsed<i64> {
     time_of_day(body, negative).unwrap_or(none)
 }
 
-/// What a text of twelve characters or more says as a date, be it a day that the calendar does not
-/// have. `None` for other texts, and for those with delimiters but no space: they are times.
+/// The date in a text of twelve characters or more, even a day that the calendar does not have.
+/// `None` for other texts, and for those with delimiters but no space: they are times.
 pub(crate) fn dated(text: &str) -> Option<Parsed<DateTime>> {
     let text = trim_start(text);
     if text.len() < 12 {

@@ -161,7 +161,7 @@ pub(crate) fn substring_index(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) 
     })
 }
 
-/// Where some bytes stand in others, one after the other.
+/// The positions of some bytes in others, one after the other.
 pub(crate) fn hits<'a>(bytes: &'a [u8], cut: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     let mut at = 0;
     std::iter::from_fn(move || {
