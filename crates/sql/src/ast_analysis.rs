@@ -71,7 +71,7 @@ pub fn unnested(expr: &Expr) -> &Expr {
     expr
 }
 
-/// A variable that a name in a tree stands for.
+/// A variable that a name in a tree represents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variable {
     /// `@name`: the name without quotes. User variables know no case.

@@ -62,8 +62,8 @@ use crate::parse::cursor::Parser;
 /// Reads one statement that defines databases or tables. A `;` at the end is allowed.
 ///
 /// # Errors
-/// 1064 with MySQL's words for what is not read as such a statement; 1235 for what is known to be
-/// beyond us; 1063 for a column type with impossible lengths.
+/// 1064 with MySQL's text for a syntax error; 1235 for unsupported clauses; 1063 for a column type
+/// with impossible lengths.
 pub fn parse(sql: &str, mode: Mode) -> Result<TableStatement> {
     let mut parser = Parser::new(sql, mode)?;
     parser.versions = true;

@@ -48,8 +48,8 @@ pub enum Change<'a> {
 /// Reads one statement that changes rows. A `;` at the end is allowed.
 ///
 /// # Errors
-/// 1064 with MySQL's words for what is not read as such a statement; 1235 for what is known to be
-/// beyond us. What is wrong inside the rows of `VALUES` comes up when they are read.
+/// 1064 with MySQL's text for a syntax error; 1235 for unsupported clauses. Errors inside the rows
+/// of `VALUES` are reported when these are read.
 pub fn parse(sql: &str, mode: Mode) -> Result<Change<'_>> {
     let first = crate::lexer::Lexer::new(sql, mode).next();
     let is = |word: &str| first.is_some_and(|token| token.is_word(sql, word));

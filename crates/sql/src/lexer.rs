@@ -19,7 +19,7 @@ pub(crate) use scan::{CHARSETS, is_name_byte};
 pub use server_text::server_text;
 pub use split::{bind, next_statement, placeholders};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenKind {
     /// An unquoted name or keyword.
@@ -58,10 +58,10 @@ pub enum TokenKind {
     Invalid,
 }
 
-/// A token: its kind and where it stands.
+/// A token: its kind and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// First byte.
     pub start: usize,
@@ -70,7 +70,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Where the token stands, in bytes.
+    /// The position of the token, in bytes.
     pub fn span(&self) -> Range<usize> {
         self.start..self.end
     }

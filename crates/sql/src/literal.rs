@@ -6,7 +6,7 @@ use sqlparser::ast::{Expr, Value};
 
 use crate::Mode;
 
-/// What a literal in a statement says.
+/// The value of a literal in a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Constant {
     /// `NULL`
@@ -120,7 +120,7 @@ pub fn bit_bytes(digits: &str) -> Vec<u8> {
     first.into_iter().chain(even.chunks_exact(8).map(byte)).collect()
 }
 
-/// The value of what stands between the quotes of a string.
+/// The value of the text between the quotes of a string.
 pub fn unescape(raw: &str, quote: char, mode: Mode) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();

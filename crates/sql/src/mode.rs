@@ -11,7 +11,7 @@ pub struct Mode {
     pub pipes_as_concat: bool,
     /// `NOT` binds as tightly as `!`.
     pub high_not_precedence: bool,
-    /// A space may stand between a function's name and its parenthesis.
+    /// A space is allowed between a function's name and its parenthesis.
     pub ignore_space: bool,
     /// `/*!nnnnn ... */` is read when `nnnnn` is at most this. The largest number means all that a
     /// server has executed, also MariaDB's `/*M! ... */`.

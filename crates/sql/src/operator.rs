@@ -37,7 +37,7 @@ pub(crate) fn written(symbol: &str) -> Option<BinaryOperator> {
     OPERATORS.iter().find(|(it, _)| *it == symbol).map(|(_, operator)| operator.clone())
 }
 
-/// The name of the function that an operator stands for: its symbol, but for `||`, which is `OR` or
+/// The name of the function that an operator represents: its symbol, but for `||`, which is `OR` or
 /// `CONCAT` as the mode says. `None` for operators that MySQL does not have.
 pub fn function_of(operator: &BinaryOperator, mode: Mode) -> Option<&'static str> {
     let (symbol, _) = OPERATORS.iter().find(|(_, it)| it == operator)?;

@@ -158,7 +158,7 @@ pub enum Statement {
     Unknown(String),
 }
 
-/// What decides where a query goes.
+/// The facts that decide where a query runs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct QueryFacts {
     /// `FOR UPDATE`, `FOR SHARE` or `LOCK IN SHARE MODE`.
@@ -184,11 +184,11 @@ pub struct Explain {
     pub extended: bool,
     /// `FORMAT = ...` in upper case.
     pub format: Option<String>,
-    /// What is to be explained.
+    /// The statement or table to explain.
     pub target: ExplainTarget,
 }
 
-/// What `EXPLAIN` is asked about.
+/// The target of `EXPLAIN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExplainTarget {
     /// A statement: its text and what it is.
@@ -211,7 +211,7 @@ pub struct Describe {
 pub struct SetPassword {
     /// Whose; `Current` when not said.
     pub user: UserName,
-    /// The new one; `None` asks for a random one.
+    /// The new password; `None` requests a random one.
     pub password: Option<Secret>,
     /// The text is a hash, not a password (MariaDB without `PASSWORD(...)`).
     pub function: bool,
@@ -226,7 +226,7 @@ pub struct Begin {
     pub consistent_snapshot: bool,
 }
 
-/// What follows `COMMIT` or `ROLLBACK`.
+/// The clauses after `COMMIT` or `ROLLBACK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Completion {
     /// `AND [NO] CHAIN`
@@ -289,7 +289,7 @@ pub struct CreateUser {
     pub if_not_exists: bool,
     /// The users.
     pub users: Vec<UserSpec>,
-    /// What holds for all of them.
+    /// The options of all of them.
     pub options: UserOptions,
 }
 
@@ -300,7 +300,7 @@ pub struct AlterUser {
     pub if_exists: bool,
     /// The users.
     pub users: Vec<UserSpec>,
-    /// What holds for all of them.
+    /// The options of all of them.
     pub options: UserOptions,
 }
 
@@ -322,7 +322,7 @@ pub struct Grant {
     pub privileges: Vec<String>,
     /// `ON` what: `*.*`, `db.*`, `db.t`, as written; `None` for roles.
     pub on: Option<String>,
-    /// To or from whom.
+    /// The accounts that receive or lose the privileges.
     pub users: Vec<UserName>,
 }
 
@@ -365,22 +365,22 @@ pub enum WriteKind {
 /// A change of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ddl {
-    /// What is done.
+    /// The action.
     pub action: DdlAction,
-    /// What it is done to, in upper case: `TABLE`, `DATABASE`, `VIEW`, `INDEX`, `PROCEDURE`,
+    /// The kind of object, in upper case: `TABLE`, `DATABASE`, `VIEW`, `INDEX`, `PROCEDURE`,
     /// `FUNCTION`, `TRIGGER`, `EVENT`, `SEQUENCE`, `ROLE`, `TABLESPACE`, ...
     pub object: String,
     /// `TEMPORARY`
     pub temporary: bool,
     /// `IF [NOT] EXISTS`
     pub if_exists: bool,
-    /// The objects, and for an index or trigger its table. Databases stand in `name`.
+    /// The objects, and for an index or trigger its table. Databases are in `name`.
     pub names: Vec<TableName>,
     /// Tables that are read or referred to: `LIKE t`, `AS SELECT ... FROM t`, `REFERENCES t`.
     pub tables: Vec<TableName>,
 }
 
-/// What a schema change does.
+/// The action of a schema change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DdlAction {
     /// `CREATE`
@@ -408,16 +408,16 @@ pub struct Maintenance {
     pub quick: bool,
 }
 
-/// What `ANALYZE TABLE` does with the histograms of some columns.
+/// The change of `ANALYZE TABLE` to the histograms of some columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistogramChange {
     /// The columns.
     pub columns: Vec<String>,
-    /// What is done.
+    /// The action.
     pub action: HistogramAction,
 }
 
-/// What is done with histograms.
+/// The action on histograms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistogramAction {
     /// `UPDATE HISTOGRAM ON ... [WITH n BUCKETS]`: made of the table's rows.

@@ -32,10 +32,11 @@ impl Drop for Before {
     }
 }
 
-/// Reads texts with `read`, which ends soon after `stop` says so; from then on it must say nothing else.
+/// Reads texts with `read`, which ends soon after `stop` returns true; from then on `stop` must not
+/// return false.
 ///
 /// # Errors
-/// 1317 when it was stopped, whatever `read` made of what it had read.
+/// 1317 if it was stopped, whatever the result of `read`.
 pub fn unless<T>(stop: impl Fn() -> bool + 'static, read: impl FnOnce() -> T) -> Result<T> {
     let stop: Asked = Rc::new(stop);
     let before = Before(ASKED.with(|asked| asked.borrow_mut().replace(Rc::clone(&stop))));
@@ -44,7 +45,7 @@ pub fn unless<T>(stop: impl Fn() -> bool + 'static, read: impl FnOnce() -> T) ->
     if stop() { Err(Error::interrupted()) } else { Ok(done) }
 }
 
-/// Whether what is read is not wanted any more.
+/// Whether reading was cancelled.
 pub(crate) fn is_asked() -> bool {
     ASKED.with(|asked| asked.borrow().as_ref().is_some_and(|stop| stop()))
 }

@@ -19,8 +19,8 @@ pub struct TableReference {
     pub alias: Option<String>,
 }
 
-/// All real tables of a query and its subqueries, once for every place where they stand; names
-/// that a `WITH` defines are left out where they hide a table.
+/// All base tables of a query and its subqueries, once for every occurrence; names that a `WITH`
+/// defines are left out where they hide a table.
 pub fn table_references(query: &Query) -> Vec<TableReference> {
     let mut scopes = Scopes::default();
     let mut out = Vec::new();

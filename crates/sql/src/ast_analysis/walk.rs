@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Query, TableFactor, Visit, Visitor};
 
-/// What is met on the way, in the order of the text.
+/// A node of the traversal, in the order of the text.
 #[derive(Debug)]
 pub enum Node<'a> {
     /// A query begins, with its `WITH` still to come.

@@ -215,7 +215,8 @@ impl Parser<'_> {
         Ok(expression)
     }
 
-    /// The text from a position to here, with a blank for whatever stands between two tokens.
+    /// The text from a position to here, with a blank between tokens for any white space or
+    /// comment.
     pub(crate) fn plain_since(&self, position: usize) -> String {
         let mut out = String::new();
         let mut end = None;

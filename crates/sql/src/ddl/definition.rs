@@ -28,11 +28,11 @@ pub struct TableDefinition {
     pub like: Option<TableName>,
     /// The columns in order.
     pub columns: Vec<ColumnDefinition>,
-    /// Keys that were defined beside the columns, in order.
+    /// Keys that were defined separately from the columns, in order.
     pub keys: Vec<KeyDefinition>,
     /// Foreign keys, in order.
     pub foreign_keys: Vec<ForeignKey>,
-    /// `CHECK` constraints beside the columns, in order.
+    /// `CHECK` constraints separate from the columns, in order.
     pub checks: Vec<CheckDefinition>,
     /// Options of the table in order; look them up with [`TableDefinition::option`].
     pub options: Vec<TableOption>,
@@ -103,7 +103,7 @@ pub struct QuerySource {
     pub text: String,
     /// The query as read.
     pub parsed: Parsed,
-    /// What happens to rows with a key that is there: `IGNORE` is `Some(false)`, `REPLACE` is
+    /// The handling of rows with a duplicate key: `IGNORE` is `Some(false)`, `REPLACE` is
     /// `Some(true)`.
     pub duplicates: Option<bool>,
 }
@@ -183,7 +183,7 @@ impl ColumnDefinition {
 /// `GENERATED ALWAYS AS (...)`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// What is computed, without the parentheses.
+    /// The expression, without the parentheses.
     pub expression: Expression,
     /// `STORED`, or MariaDB's `PERSISTENT`.
     pub stored: bool,
@@ -260,7 +260,7 @@ pub enum Base {
     Inet6,
 }
 
-/// What a key is for.
+/// The kind of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// `PRIMARY KEY`
@@ -278,11 +278,11 @@ pub enum KeyKind {
 /// A key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyDefinition {
-    /// What it is for.
+    /// Its kind.
     pub kind: KeyKind,
     /// Its name, or that of its constraint; a primary key has none.
     pub name: Option<String>,
-    /// What it holds, in order.
+    /// Its parts, in order.
     pub parts: Vec<KeyPart>,
     /// `USING`: `BTREE` or `HASH`, in upper case.
     pub using: Option<String>,
@@ -301,7 +301,7 @@ pub struct KeyDefinition {
 /// A part of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyPart {
-    /// What is looked up.
+    /// The indexed column or expression.
     pub target: KeyTarget,
     /// How many characters or bytes of the column.
     pub length: Option<u32>,
@@ -309,7 +309,7 @@ pub struct KeyPart {
     pub descending: bool,
 }
 
-/// What a part of a key looks up.
+/// The indexed column or expression of a part of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyTarget {
     /// A column.
@@ -348,7 +348,7 @@ pub struct Reference {
     pub on_update: Option<ReferenceAction>,
 }
 
-/// What happens to referring rows.
+/// The action on referring rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is named as its words are")]
 pub enum ReferenceAction {
@@ -364,11 +364,11 @@ pub enum ReferenceAction {
 pub struct CheckDefinition {
     /// The name of the constraint.
     pub name: Option<String>,
-    /// What must not be false, without the parentheses.
+    /// The condition that must not be false, without the parentheses.
     pub expression: Expression,
     /// Not `NOT ENFORCED`.
     pub enforced: bool,
-    /// Where it stands in the statement, by which checks without a name are numbered; 0 in normal
+    /// Its position in the statement, by which checks without a name are numbered; 0 in normal
     /// form.
     pub position: usize,
     /// `IF NOT EXISTS` (MariaDB), while it is added.

@@ -17,8 +17,8 @@ use crate::parse::call_of;
 use crate::{Mode, literal};
 
 impl Expression {
-    /// Makes it mean under `to` what it means under `from`. The text stays as written when both
-    /// read it alike.
+    /// Rewrites the expression so that it has the same meaning under `to` as under `from`. The text
+    /// stays as written if both modes read it alike.
     pub fn translate(&mut self, from: Mode, to: Mode) {
         if from.reads_as(to) {
             return;
@@ -39,7 +39,7 @@ impl Expression {
 }
 
 impl TableDefinition {
-    /// Makes every expression mean under `to` what it means under `from`.
+    /// Rewrites every expression so that it has the same meaning under `to` as under `from`.
     pub fn translate(&mut self, from: Mode, to: Mode) {
         let mut all = Vec::new();
         self.columns.iter_mut().for_each(|column| of_column(column, &mut all));
@@ -58,7 +58,7 @@ impl TableDefinition {
 }
 
 impl AlterAction {
-    /// Makes every expression mean under `to` what it means under `from`.
+    /// Rewrites every expression so that it has the same meaning under `to` as under `from`.
     pub fn translate(&mut self, from: Mode, to: Mode) {
         let mut all = Vec::new();
         match self {

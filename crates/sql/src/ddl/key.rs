@@ -6,7 +6,7 @@ use super::definition::{
 };
 use crate::parse::cursor::{Parser, Result};
 
-/// What may stand beside columns.
+/// A constraint of a table that is separate from the columns.
 #[derive(Debug)]
 pub(super) enum Constraint {
     Key(KeyDefinition),

@@ -71,7 +71,7 @@ pub struct PartitionDefinition {
     pub subpartitions: Vec<(String, Vec<TableOption>)>,
 }
 
-/// What a partition holds.
+/// The values of a partition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PartitionValues {
     /// `VALUES LESS THAN (bounds)`: one for each column, at least one.

@@ -16,7 +16,7 @@ use crate::Mode;
 use crate::literal;
 use crate::parse::words;
 
-/// What a server says about a table beside its definition.
+/// Properties of a table that a server shows in addition to its definition.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// `ENGINE=`

@@ -36,7 +36,7 @@ pub enum TableStatement {
     DropDatabase(DropDatabase),
 }
 
-/// The query of a `CREATE TABLE` while its parser still runs: its text, its tree, what happens to
+/// The query of a `CREATE TABLE` while its parser still runs: its text, its tree, the handling of
 /// duplicates.
 pub(super) type Pending = Option<(String, Box<Query>, Option<bool>)>;
 
@@ -58,7 +58,7 @@ pub struct AlterTable {
     pub if_exists: bool,
     /// The table.
     pub table: TableName,
-    /// What is done, in order.
+    /// The actions, in order.
     pub actions: Vec<AlterAction>,
 }
 

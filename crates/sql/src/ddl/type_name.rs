@@ -132,7 +132,7 @@ impl Base {
         matches!(self, Self::TinyInt | Self::SmallInt | Self::MediumInt | Self::Int | Self::BigInt)
     }
 
-    /// Whether `UNSIGNED` may stand after it.
+    /// Whether `UNSIGNED` is allowed after it.
     pub fn is_number(self) -> bool {
         self.is_integer() || matches!(self, Self::Decimal | Self::Float | Self::Double)
     }

@@ -166,7 +166,7 @@ impl Splitter {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Tells that there are no more bytes, so that what is left is the last row.
+    /// Ends the file, so that the remaining bytes are the last row.
     pub fn finish(&mut self) {
         self.finished = true;
     }

@@ -144,8 +144,8 @@ impl<'a> Rows<'a> {
     /// empty row `()` gives no values.
     ///
     /// # Errors
-    /// 1064 for what is no expression, 1235 for expressions that are beyond us. No row can be read
-    /// after an error.
+    /// 1064 for a syntax error, 1235 for unsupported expressions. No row can be read after an
+    /// error.
     pub fn next_row(&mut self, row: &mut Vec<Value<'a>>) -> Result<bool> {
         row.clear();
         if self.read == self.count {

@@ -16,7 +16,7 @@ pub struct Assignment {
     pub value: Assigned,
 }
 
-/// What a column becomes.
+/// The new value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Assigned {
     /// `DEFAULT`
@@ -129,7 +129,7 @@ pub struct Delete {
     pub returning: Returning,
 }
 
-/// What happens to a row with a key that is there already.
+/// The handling of a row with a duplicate key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Duplicates {
     /// `REPLACE`: the new row wins.

@@ -46,7 +46,7 @@ pub(crate) const CHARSETS: [&str; 42] = [
     "utf8", "utf8mb3", "utf8mb4",
 ];
 
-/// Whether a byte may stand in an unquoted name. Every byte of a character above ASCII may.
+/// Whether a byte is allowed in an unquoted name. Every byte of a character above ASCII is.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
@@ -76,12 +76,12 @@ impl<'a> Lexer<'a> {
         Self { at, in_comment, ..Self::new(sql, mode) }
     }
 
-    /// Whether the last token stood inside an executable comment.
+    /// Whether the last token was inside an executable comment.
     pub(crate) fn in_comment(&self) -> bool {
         self.in_comment
     }
 
-    /// What stands between the last token and the one before it and is no blank: comments, and the
+    /// The text between the last token and the one before it that is not blank: comments, and the
     /// `/*!50000` and `*/` around the text of executable ones.
     pub(crate) fn comments(&self) -> &[Range<usize>] {
         &self.comments

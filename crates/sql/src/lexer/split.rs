@@ -8,7 +8,7 @@ use pelorus_error::{Code, Error, Result};
 use super::{Lexer, Token, TokenKind};
 use crate::Mode;
 
-/// Splits off the first statement: its text without the `;`, and what follows the `;`.
+/// Splits off the first statement: its text without the `;`, and the text after the `;`.
 ///
 /// Semicolons inside the body of a stored program belong to the statement.
 pub fn next_statement(sql: &str, mode: Mode) -> (&str, &str) {
@@ -81,7 +81,7 @@ impl Body {
     }
 }
 
-/// Where the `?` of a statement stand, in order.
+/// The positions of the `?` of a statement, in order.
 pub fn placeholders(sql: &str, mode: Mode) -> Vec<Range<usize>> {
     Lexer::new(sql, mode)
         .filter(|token| token.kind == TokenKind::Placeholder)
@@ -177,10 +177,10 @@ fn is_any_word(token: Token, sql: &str, words: &[&str]) -> bool {
     words.iter().any(|word| token.is_word(sql, word))
 }
 
-/// Puts literals in the place of the `?`, in order.
+/// Replaces the `?` by literals, in order.
 ///
-/// A parameter that is a whole term of ORDER BY or GROUP BY is a constant to MySQL, never the number
-/// of a column as a literal would be: NULL stands there, which orders and groups nothing.
+/// A parameter that is a whole term of ORDER BY or GROUP BY is a constant to MySQL, never the
+/// number of a column as a literal would be: NULL replaces it, which orders and groups nothing.
 ///
 /// # Errors
 /// [`Code::WrongArguments`] when there are not as many literals as placeholders.

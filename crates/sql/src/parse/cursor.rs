@@ -23,7 +23,7 @@ pub(crate) struct Parser<'a> {
     pub(crate) height: usize,
     /// The names of the columns of every `SELECT`, in order of their first words.
     pub(crate) names: Vec<Vec<Option<String>>>,
-    /// Whether a table may be asked for as it was: `FOR SYSTEM_TIME AS OF`.
+    /// Whether past versions of tables are allowed: `FOR SYSTEM_TIME AS OF`.
     pub(crate) versions: bool,
 }
 
@@ -57,14 +57,14 @@ impl<'a> Parser<'a> {
         Err(Unparsed { error: lexer::syntax_error(self.sql, at), at })
     }
 
-    /// The error for a derived table without the alias that MySQL asks for.
+    /// The error for a derived table without the alias that MySQL requires.
     pub(crate) fn derived_without_alias<T>(&self) -> Result<T> {
         let at = self.peek().map_or(self.sql.len(), |token| token.start);
         let text = "Every derived table must have its own alias";
         Err(Unparsed { error: Error::new(Code::DerivedMustHaveAlias, text), at })
     }
 
-    /// The error for what is understood but cannot stand in a tree.
+    /// The error for a construct that is known but has no tree.
     pub(crate) fn unsupported<T>(&self, what: &str) -> Result<T> {
         let at = self.peek().map_or(self.sql.len(), |token| token.start);
         Err(Unparsed { error: Error::unsupported(what), at })
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
         Ok(out)
     }
 
-    /// Whether the current token can be a name where a keyword may stand as well.
+    /// Whether the current token can be a name where a keyword is allowed as well.
     pub(crate) fn is_name(&self) -> bool {
         self.peek().is_some_and(|token| match token.kind {
             TokenKind::Quoted => true,

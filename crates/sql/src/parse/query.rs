@@ -24,7 +24,7 @@ const INTERSECT: u8 = 2;
 const MAX_DEFINITIONS: usize = 1024;
 
 impl Parser<'_> {
-    /// A query with everything around it, as it stands in a statement or in parentheses.
+    /// A query with all its clauses, as in a statement or in parentheses.
     #[inline(never)]
     pub(crate) fn query_expression(&mut self) -> Result<Box<Query>> {
         self.much_deeper(|parser| {

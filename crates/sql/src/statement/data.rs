@@ -7,17 +7,17 @@ use crate::Mode;
 use crate::lexer::{self, Token, TokenKind};
 use crate::parse::words;
 
-/// What a text refers to, read from tokens only.
+/// The objects that a text refers to, read from tokens only.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct References {
-    /// Names that stand where tables stand: after `FROM`, `JOIN`, `INTO`, `UPDATE`, `TABLE`. Names
-    /// of `WITH` are taken out.
+    /// Names in the places of tables: after `FROM`, `JOIN`, `INTO`, `UPDATE`, `TABLE`, without
+    /// names of `WITH`.
     pub tables: Vec<TableName>,
     /// The first part of every `a.b`: a database or the alias of a table.
     pub qualifiers: Vec<String>,
 }
 
-/// Reads what a text refers to, for texts that cannot be parsed.
+/// Finds the objects that a text refers to, for texts that cannot be parsed.
 pub fn references(sql: &str, mode: Mode) -> References {
     let tokens = lexer::tokens(sql, mode);
     let mut qualifiers = Vec::new();

@@ -6,7 +6,7 @@ use crate::ddl::TableDefinition;
 use crate::literal::name;
 use crate::parse::cursor::{Parser, Result};
 
-/// What a statement about mirrors names.
+/// The target of a statement about mirrors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MirrorTarget {
     /// Tables, one by one.
@@ -53,7 +53,7 @@ pub enum MirrorStatement {
     },
 }
 
-/// Which columns and rows of its table a mirror has. As text it is what stands in the statement.
+/// The filter of a mirror: its columns and rows. Its text form is that of the statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MirrorFilter {
     /// The columns.
@@ -128,7 +128,7 @@ impl std::fmt::Display for MirrorFilter {
     }
 }
 
-/// What `ALTER MIRROR` does.
+/// The action of `ALTER MIRROR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorAction {
     /// `PAUSE`: the copy stays as it is, and is not read.
@@ -140,7 +140,7 @@ pub enum MirrorAction {
 }
 
 impl Parser<'_> {
-    /// What follows `MIRROR`.
+    /// Parses the text after `MIRROR`.
     pub(super) fn mirror(&mut self) -> Result<Statement> {
         self.advance();
         let (target, if_not_exists) = self.mirror_target(true)?;
@@ -182,7 +182,7 @@ impl Parser<'_> {
         Ok(MirrorFilter { columns, condition })
     }
 
-    /// What follows `UNMIRROR`.
+    /// Parses the text after `UNMIRROR`.
     pub(super) fn unmirror(&mut self) -> Result<Statement> {
         self.advance();
         let (target, if_exists) = self.mirror_target(false)?;
@@ -223,7 +223,7 @@ impl Parser<'_> {
         Ok(MirrorTarget::Tables(tables))
     }
 
-    /// What follows `ALTER MIRROR`.
+    /// Parses the text after `ALTER MIRROR`.
     pub(super) fn alter_mirror(&mut self) -> Result<Statement> {
         let target = self.existing_mirrors()?;
         let action = match () {
@@ -236,7 +236,7 @@ impl Parser<'_> {
         Ok(Statement::Mirror(MirrorStatement::Alter { target, action }))
     }
 
-    /// What follows `CHECK MIRROR`.
+    /// Parses the text after `CHECK MIRROR`.
     pub(super) fn check_mirror(&mut self) -> Result<Statement> {
         let target = self.existing_mirrors()?;
         let repair = self.take_word("REPAIR");

@@ -4,7 +4,7 @@ use super::{Statement, TableName, UserName};
 use crate::lexer::TokenKind;
 use crate::parse::cursor::{Parser, Result};
 
-/// What `SHOW` shows.
+/// The object of `SHOW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShowKind {
     /// `BINARY LOG STATUS`, `MASTER STATUS`
@@ -104,7 +104,7 @@ pub enum ShowKind {
 /// A `SHOW` statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Show {
-    /// What is shown.
+    /// The object that is shown.
     pub kind: ShowKind,
     /// `FULL`
     pub full: bool,

@@ -4,7 +4,7 @@ use pelorus_error::{Code, Error, Result};
 
 use super::FileFormat;
 
-/// What the rules of a format come down to.
+/// The delimiter rules of a format.
 #[derive(Clone)]
 pub(super) struct Rules {
     terminated: Vec<u8>,
@@ -18,7 +18,7 @@ pub(super) struct Rules {
     enclosed_stops: [bool; 256],
 }
 
-/// Where a field stands: in the buffer, or in the bytes that had escapes.
+/// The location of a field: in the buffer, or in the bytes that had escapes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: usize,
@@ -32,7 +32,7 @@ pub(super) struct Span {
 #[derive(Debug)]
 pub(super) struct More;
 
-/// A field with what follows it.
+/// A field with the delimiter after it.
 pub(super) struct Scanned {
     pub(super) span: Span,
     pub(super) next: usize,
