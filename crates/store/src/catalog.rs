@@ -39,14 +39,14 @@ const TIMES_MAX: usize = 1 << 19;
 /// Every so many versions, moments that are too many are forgotten.
 const TIMES_EVERY: Version = 1 << 14;
 
-/// What the catalog says of a table.
+/// A table in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableEntry {
     pub(crate) schema: TableSchema,
     pub(crate) definition: Vec<u8>,
     /// The number that the next column gets: no column that was dropped had it.
     pub(crate) next_column: u32,
-    /// The log position of its creation. A data file without a checkpoint stands there.
+    /// The log position of its creation, which is that of a data file without a checkpoint.
     pub(crate) created: u64,
     /// The log position of its newest change. A data file that is older needs the log.
     pub(crate) changed: u64,

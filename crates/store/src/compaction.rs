@@ -31,7 +31,7 @@ use crate::table::Table;
 /// Bytes of memory that the rows of one chunk should not exceed.
 pub(crate) const CHUNK_BYTES: usize = 256 << 20;
 
-/// What a rewrite did.
+/// The result of a rewrite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rewritten {
     pub(crate) rows_in: u64,

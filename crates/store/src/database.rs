@@ -58,7 +58,7 @@ pub struct Options {
     pub checkpoint_micros: u64,
     /// Microseconds after which commits are durable that are acknowledged at once.
     pub sync_micros: u64,
-    /// What counts the bytes of all of these; it refuses nothing.
+    /// The memory account of all of these; it refuses nothing.
     pub memory: Account,
     /// The log.
     pub log: pelorus_log::Options,
@@ -121,13 +121,13 @@ pub struct Database {
     spares: Spares,
 }
 
-/// What is known of the last checkpoint.
+/// The state of the last checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointState {
     pub(crate) lsn: u64,
     /// When it was made, if since the start ([`Database::elapsed`]).
     pub(crate) micros: Option<u64>,
-    /// What belongs to each table's manifest.
+    /// The blocks of each table's manifest.
     pub(crate) manifests: BTreeMap<TableId, Written>,
     /// Where the log begins that the last checkpoint of the catalog needs.
     pub(crate) log_start: u64,
@@ -136,14 +136,14 @@ pub(crate) struct CheckpointState {
 }
 
 impl CheckpointState {
-    /// How many microseconds ago the last checkpoint was made. One before the start is longer ago than
-    /// anybody waits, but for who waits for ever.
+    /// The microseconds since the last checkpoint. A checkpoint before the start counts as older
+    /// than any wait but an infinite one.
     pub(crate) fn age(&self, now: u64) -> u64 {
         self.micros.map_or(u64::MAX - 1, |micros| now.saturating_sub(micros))
     }
 }
 
-/// What commits change one after another.
+/// The state that commits change one after another.
 #[derive(Debug)]
 pub(crate) struct Committing {
     pub(crate) catalog: Catalog,
@@ -153,19 +153,19 @@ pub(crate) struct Committing {
     pub(crate) frozen: BTreeSet<TableId>,
 }
 
-/// Wakes whoever flushes and merges, and whoever waits for that.
+/// Wakes the threads that flush and compact, and those that wait for that.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) wanted: Mutex<Wanted>,
     pub(crate) wake: Condvar,
     pub(crate) done: Condvar,
-    /// Where writers wait who are too fast; nobody wakes them but the end of maintenance.
+    /// Writers that are too fast wait here; only the end of maintenance wakes them.
     pub(crate) slow: Condvar,
     /// The end of the log as maintenance has last seen it, and since when (microseconds).
     pub(crate) seen: Mutex<(u64, u64)>,
     /// It was said that indexes take more than their budget.
     pub(crate) warned: AtomicBool,
-    /// When room was looked for in vain.
+    /// The last failed search for space.
     pub(crate) tried: Mutex<Option<Tried>>,
 }
 
@@ -180,16 +180,16 @@ pub(crate) struct Wanted {
     pub(crate) refused: Option<(Code, String)>,
 }
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The version that shows it. Of a commit that changed nothing, the newest there was.
     pub version: Version,
-    /// What each change did, in order.
+    /// The result of each change, in order.
     pub outcomes: Vec<Outcome>,
 }
 
-/// What everything of a database is made of, once it is recovered.
+/// The parts of a database after recovery.
 pub(crate) struct Opened {
     pub(crate) env: Env,
     pub(crate) folder: PathBuf,
@@ -320,10 +320,10 @@ impl Database {
         Snapshot::new(Arc::clone(self), pin)
     }
 
-    /// The newest version at a moment (microseconds since 1970), to the millisecond: what was
-    /// committed less than that later may count. The longer ago, the less exactly it is known: then it
-    /// is a version that was the newest a little before. `None` when it is longer ago than anybody can
-    /// tell.
+    /// The newest version at a moment (microseconds since 1970), to the millisecond: commits up to
+    /// a millisecond later may count. The older the moment, the coarser the answer: it is then a
+    /// version that was the newest a little before. `None` if the moment is older than the recorded
+    /// times.
     pub fn version_at(&self, micros: u64) -> Option<Version> {
         let version = self.committing.lock().catalog.version_at(micros)?;
         Some(version.min(self.version()))
@@ -564,7 +564,7 @@ impl Committing {
     }
 }
 
-/// Fails when somebody wants a commit to stop.
+/// Fails if a commit was cancelled.
 pub(crate) fn go_on(stop: &dyn Fn() -> bool) -> Result<()> {
     if stop() { Err(Error::interrupted()) } else { Ok(()) }
 }

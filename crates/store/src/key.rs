@@ -113,7 +113,7 @@ impl KeyEncoder {
         Self { parts: schema.key.iter().map(part).collect(), weigher }
     }
 
-    /// The encoder of what rows are sorted by: the segment functions, then the primary key.
+    /// The encoder of the sort keys of rows: the segment functions, then the primary key.
     pub fn sorting(schema: &TableSchema, weigher: Arc<dyn SortKeyEncoder>) -> Self {
         let mut this = Self::primary(schema, weigher);
         let segment = schema.segment.iter().map(|&function| Part {
@@ -125,7 +125,7 @@ impl KeyEncoder {
         this
     }
 
-    /// What keys are made of: the column's position, and what is made of it.
+    /// The parts of keys: the column's position, and the function of its value.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, Option<Function>)> {
         self.parts.iter().map(|part| (part.column, part.function.map(|key| key.function)))
     }
@@ -217,8 +217,8 @@ impl KeyEncoder {
     }
 }
 
-/// Appends the number of a row as keys have it; `false` for what is none. The bytes are part of the
-/// data format.
+/// Appends the number of a row in the form of keys; `false` if it is not a number. The bytes are
+/// part of the data format.
 #[inline]
 pub fn append_number(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> bool {
     match array.data_type() {

@@ -29,7 +29,8 @@ use crate::partition::part::Part;
 use crate::table::Table;
 
 impl Database {
-    /// Does what is due once: flushes, merges, a checkpoint. Whether anything was.
+    /// Executes all due maintenance once: flushes, merges, a checkpoint. Returns whether any was
+    /// due.
     ///
     /// # Errors
     /// Errors of reading and writing first; the rest is done nevertheless. A full disk leaves
@@ -57,8 +58,8 @@ impl Database {
         round.end()
     }
 
-    /// Turns all rows of a table that are in memory into chunks, merges what is dead out of its
-    /// chunks as far as no version needs it, and writes everything into its file.
+    /// Flushes all rows of a table in memory to chunks, removes dead rows from its chunks as far as
+    /// no version needs them, and writes a checkpoint.
     ///
     /// # Errors
     /// No such table, and errors of reading and writing.
@@ -129,7 +130,7 @@ impl Database {
         table.garbage.store(most, Ordering::Relaxed);
     }
 
-    /// Gives up dropped partitions that nobody can read any more.
+    /// Releases dropped partitions that no snapshot can read any more.
     pub(crate) fn forget_dropped(&self, table: &Table) {
         if !table.has_dropped() {
             return;

@@ -184,7 +184,7 @@ impl Partition {
         }
     }
 
-    /// For how many microseconds nobody has used the index, as far as earlier calls can tell.
+    /// For how many microseconds the index has not been used, as far as earlier calls show.
     pub(crate) fn index_idle(&self, now: u64) -> u64 {
         if self.index_used.swap(false, Ordering::Relaxed) {
             self.index_seen.store(now, Ordering::Relaxed);
@@ -197,12 +197,12 @@ impl Partition {
         self.lookup.read().index.as_ref().map_or(0, KeyIndex::memory_bytes)
     }
 
-    /// Bytes of what is known of keys that were removed.
+    /// Bytes of the removed keys.
     pub(crate) fn removed_memory(&self) -> usize {
         self.lookup.read().removed.memory()
     }
 
-    /// Forgets which keys were removed if nobody reads a version before that any more.
+    /// Forgets removed keys if no reader needs an older version.
     pub(crate) fn forget_removed(&self, oldest: Version) {
         if self.last_removal() <= oldest && self.removed_memory() > 0 {
             let gone = self.lookup.write().removed.take(oldest);

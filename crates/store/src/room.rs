@@ -26,7 +26,7 @@ const PAUSE_MICROS: u64 = 1_000_000;
 /// Where nothing was written since it was looked for in vain, it is looked for again after this.
 const LONG_PAUSE_MICROS: u64 = 10 * PAUSE_MICROS;
 
-/// When room was looked for in vain the last time, and where the log ended.
+/// The last failed search for space, and the end of the log at that moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tried {
     micros: u64,

@@ -32,7 +32,7 @@ use crate::scan::delta_predicate::matches;
 use crate::scan::sample::Sample;
 use crate::snapshot::{PartitionSnapshot, Pin, TableSnapshot};
 
-/// What a scan is asked for.
+/// The request of a scan.
 #[derive(Clone, Debug)]
 pub struct ScanRequest {
     /// Positions of the columns to give, in order.
@@ -51,8 +51,8 @@ pub struct ScanRequest {
     pub batch_rows: usize,
 }
 
-/// A condition that is asked of many values at once: of those of a dictionary, where the column is
-/// stored as one.
+/// A condition that is tested on many values at once: on those of a dictionary, if the column has
+/// one.
 pub trait ValueTest: std::fmt::Debug + Send + Sync {
     /// Which values fulfil it. NULL never does, whatever is answered.
     ///
@@ -187,8 +187,8 @@ impl ScanUnit {
             && self.part.deletes.at(self.version).count() == 0
     }
 
-    /// The rows that fulfil further conditions as well, on columns by their places in the request;
-    /// `None` where there is none by what is known of the part.
+    /// The rows that also meet further conditions, on columns by their places in the request;
+    /// `None` if the zone maps of the part exclude all rows.
     ///
     /// # Errors
     /// Errors of reading the description of a chunk.
@@ -209,9 +209,9 @@ impl ScanUnit {
         Ok(if unit.may_have_rows()? { Some(unit) } else { None })
     }
 
-    /// About how many different values a column has where this part stores few of them (at most 256
-    /// values, or some thousand runs) apart from its rows; `None` where it does not. Of rows in
-    /// memory, and by a few rows, nobody knows: 0.
+    /// An estimate of the distinct values of a column, if this part stores few of them (at most 256
+    /// values, or some thousand runs) separately from its rows; `None` otherwise. For rows in
+    /// memory and for few rows it is 0.
     ///
     /// # Errors
     /// Errors of reading the description of a chunk.

@@ -18,7 +18,7 @@ use crate::partition::delete_marks::Deletes;
 use crate::partition::delta::Delta;
 use crate::partition::part::{Body, Part};
 
-/// What the partitions of a table are made of.
+/// The parts of a table's partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartsUsage {
     /// Chunks.
@@ -107,19 +107,20 @@ impl Table {
         self.id
     }
 
-    /// Which of its schemas it has: a number that rises with every change of schema or definition, as
-    /// long as the database is open. A definition that says nothing else of rows leaves it
-    /// ([`crate::Database::alter_table_with`]): what was made for the one before fits.
+    /// Which of its schemas it has: a number that rises with every change of schema or definition,
+    /// as long as the database is open. A definition that does not change the rows leaves it
+    /// unchanged ([`crate::Database::alter_table_with`]): changes for the previous definition
+    /// remain valid.
     pub fn generation(&self) -> u64 {
         self.layout().generation
     }
 
-    /// What the store knows of its columns.
+    /// The schema: the columns as the store sees them.
     pub fn schema(&self) -> TableSchema {
         self.layout().schema.clone()
     }
 
-    /// What its partitions are made of at this moment.
+    /// The parts of its partitions at this moment.
     pub fn parts_usage(&self) -> PartsUsage {
         let mut usage = PartsUsage::default();
         for partition in self.partitions().iter() {
@@ -144,7 +145,7 @@ impl Table {
         self.file.blocks.usage()
     }
 
-    /// What the engine said when it made or changed the table.
+    /// The definition as the engine gave it when it created or changed the table.
     pub fn definition(&self) -> Arc<[u8]> {
         Arc::clone(&self.definition.read())
     }
@@ -337,8 +338,8 @@ pub(crate) fn longest_history<'a>(tables: impl Iterator<Item = &'a Arc<Table>>) 
     tables.map(|table| table.layout().schema.history.micros).max().unwrap_or(0)
 }
 
-/// Error 1062 for the row of a batch. The engine puts the values into the text; here the row's
-/// number stands for them.
+/// Error 1062 for the row of a batch. The engine puts the values into the text; here it has the
+/// row's number instead.
 pub(crate) fn duplicate_key(row: usize) -> Error {
     Error::new(Code::DuplicateKey, format!("Duplicate entry in row {row} for key 'PRIMARY'"))
 }

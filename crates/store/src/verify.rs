@@ -26,7 +26,7 @@ use crate::partition::delete_marks::Mask;
 use crate::partition::part::{Body, Part};
 use crate::snapshot::{PartitionSnapshot, TableSnapshot};
 
-/// After so many problems no more are told.
+/// The largest number of problems in a report.
 pub const PROBLEMS_MAX: usize = 50;
 
 /// Hashes of keys that are sorted at one time (128 MiB).
@@ -41,7 +41,7 @@ pub struct Problem {
     pub key: Vec<u8>,
     /// Where in the partition.
     pub place: String,
-    /// What is wrong.
+    /// A description of the problem.
     pub what: String,
 }
 
@@ -52,11 +52,11 @@ impl fmt::Display for Problem {
 }
 
 impl TableSnapshot {
-    /// Checks everything that is kept beside the rows of this version; gives what is wrong, at most
-    /// [`PROBLEMS_MAX`] problems. Blocks that are damaged are among them.
+    /// Verifies all redundant data of the rows of this version; returns at most [`PROBLEMS_MAX`]
+    /// problems. Damaged blocks are among them.
     ///
     /// # Errors
-    /// Error 1317 when `stop` says so, which is asked often; what else reading gives.
+    /// Error 1317 if `stop` returns true, which is checked often; other errors of reading.
     pub fn verify(&self, stop: &dyn Fn() -> bool) -> Result<Vec<Problem>> {
         self.verify_in_passes(HASHES, stop)
     }

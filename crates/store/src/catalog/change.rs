@@ -164,8 +164,8 @@ impl Database {
         self.alter_table_with(id, schema, definition, Vec::new())
     }
 
-    /// The same, and other tables get definitions that say nothing else of their rows, in one commit:
-    /// what is under way for these is not disturbed.
+    /// The same, and other tables get definitions that do not change their rows, in one commit:
+    /// running changes of these tables are not disturbed.
     ///
     /// # Errors
     /// As [`Self::alter_table`].

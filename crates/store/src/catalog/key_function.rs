@@ -18,11 +18,11 @@ use crate::format::bytes::{Reader, Writer};
 pub struct KeyFunction {
     /// The position of the column.
     pub column: usize,
-    /// What is made of its value.
+    /// The function of its value.
     pub function: Function,
 }
 
-/// What is made of a value.
+/// A function of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// The value itself.

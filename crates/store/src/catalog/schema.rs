@@ -30,7 +30,7 @@ pub struct StoredColumn {
     pub id: u32,
     /// The type.
     pub ty: ColumnType,
-    /// What rows have that were written before the column was added: one encoded value
+    /// The value of the column in rows that were written before it was added: one encoded value
     /// ([`crate::format::row_batch`]); `None` is NULL.
     pub filler: Option<Vec<u8>>,
 }
@@ -51,14 +51,14 @@ impl Default for History {
     }
 }
 
-/// What the store knows of a table.
+/// The schema of a table in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
     /// The columns, in the order of batches.
     pub columns: Vec<StoredColumn>,
     /// Positions of the primary key's columns, in the order of the key.
     pub key: Vec<usize>,
-    /// What rows are sorted by in front of the key.
+    /// The key functions by which rows are sorted before the primary key.
     pub segment: Vec<KeyFunction>,
     /// The bound of the past.
     pub history: History,
@@ -114,8 +114,8 @@ impl TableSchema {
         self.columns.iter().position(|column| column.id == id)
     }
 
-    /// A number above those of all columns. Columns that were dropped may have had it: what a new
-    /// column of a table gets is [`crate::Table::next_column_id`].
+    /// A number above those of all columns. A dropped column may have had it: the number of a new
+    /// column is [`crate::Table::next_column_id`].
     pub fn next_column_id(&self) -> u32 {
         self.columns.iter().map(|column| column.id.saturating_add(1)).max().unwrap_or(0)
     }

@@ -63,12 +63,12 @@ impl Layout {
         self.primary.encode(rows, |at| &columns[place(at)])
     }
 
-    /// What whole rows are sorted by.
+    /// The sort keys of whole rows.
     pub(crate) fn sort_keys(&self, columns: &[ArrayRef]) -> Result<Keys> {
         self.sorting.encode(self.rows_of(columns), |at| &columns[at])
     }
 
-    /// The first parts of what rows are sorted by; `column` gives the array of a position.
+    /// The first parts of the sort keys of rows; `column` gives the array of a position.
     pub(crate) fn first_sort_keys<'a>(
         &self,
         parts: usize,
@@ -78,8 +78,8 @@ impl Layout {
         self.sorting.encode_first(parts, rows, column)
     }
 
-    /// What conditions on columns leave of the order of rows: ranges, and the positions of the
-    /// columns that they are of.
+    /// The ranges of sort keys that conditions on columns leave, and the positions of the columns
+    /// in them.
     pub(crate) fn key_ranges(
         &self,
         conditions: &[(usize, Predicate)],

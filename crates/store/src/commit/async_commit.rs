@@ -24,7 +24,7 @@ pub enum Durability {
     Async,
 }
 
-/// What the thread that syncs the log is told.
+/// The state of the thread that syncs the log.
 #[derive(Debug, Default)]
 pub(crate) struct Syncing {
     state: Mutex<Wanted>,
@@ -40,7 +40,7 @@ struct Wanted {
 }
 
 impl Database {
-    /// Shows a commit that is not durable yet; `false` if nobody would sync it.
+    /// Makes a commit visible that is not durable yet; `false` if no thread would sync it.
     pub(crate) fn publish_now(&self, version: Version) -> bool {
         let mut state = self.syncing.state.lock();
         if !state.running {

@@ -15,12 +15,12 @@ use pelorus_env::sync::{AtomicU64, Mutex};
 
 use crate::catalog::schema::Version;
 
-/// The versions that somebody reads, each with how many do.
+/// The versions that are read, each with the number of its readers.
 #[derive(Debug, Default)]
 pub(crate) struct Pins(Mutex<BTreeMap<Version, usize>>);
 
 impl Pins {
-    /// Pins a version that `pick` gives while nobody can raise the horizon.
+    /// Pins the version that `pick` returns while the horizon cannot be raised.
     pub(crate) fn pin(self: &Arc<Self>, pick: impl FnOnce() -> Version) -> Arc<Pin> {
         let mut pins = self.0.lock();
         let version = pick();
@@ -28,9 +28,9 @@ impl Pins {
         Arc::new(Pin { pins: Arc::clone(self), version })
     }
 
-    /// The lowest version that somebody reads, or the newest. `raise` runs with the wanted version,
-    /// or with that one if it is lower, while nobody can pin, so that who pins later finds the
-    /// floor where it is.
+    /// The lowest version that is read, or the newest. `raise` runs with the wanted version, or
+    /// with that one if it is lower, while no version can be pinned, so that a later pin sees the
+    /// raised floor.
     pub(crate) fn horizon<T>(
         &self,
         published: &AtomicU64,

@@ -61,13 +61,13 @@ impl DataFile {
         *self.name.write() = name_of(definition);
     }
 
-    /// What people call the table, or else its file.
+    /// The table's name for messages, or else its file.
     pub(crate) fn called(&self) -> String {
         let name = self.name.read().as_ref().map(|name| format!("table {name}"));
         name.unwrap_or_else(|| format!("the table of {}", self.path.display()))
     }
 
-    /// Says in an error of reading whose file it is, and what to do next.
+    /// Adds the table and the remedy to an error of reading.
     pub(crate) fn explain(&self, error: Error) -> Error {
         let next = match error.code() {
             Code::FileDamaged => {

@@ -108,8 +108,8 @@ impl Frozen {
     }
 }
 
-/// Writes the manifest and the rows of deltas that `last` does not have; gives the manifest's block
-/// and all that belong to it. `floor` is asked once the marks of deletion are taken.
+/// Writes the manifest and the rows of deltas that `last` does not have; returns the manifest's
+/// block and all its other blocks. `floor` is called after the delete marks are taken.
 ///
 /// # Errors
 /// Errors of writing blocks; 1114 when the manifest is longer than a block can be. What was written

@@ -18,7 +18,7 @@ const WORD: usize = 8;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sorted {
     pub(crate) rows: Vec<u32>,
-    /// Where several rows of one key stand; in no order.
+    /// The positions of rows with equal keys; in no order.
     pub(crate) alike: Vec<Range<usize>>,
 }
 

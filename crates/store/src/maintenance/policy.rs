@@ -21,7 +21,7 @@ const GARBAGE_FEW: u64 = 300;
 /// From this share of its rows on a partition has many dead ones.
 const MANY: u64 = 90;
 
-/// Nobody writes when nobody has written for so long.
+/// A table is idle after so long without a write.
 pub(super) const IDLE_MICROS: u64 = 1_000_000;
 
 /// From this share of dead rows in a partition on writers wait, at the second twice as long for each
@@ -74,8 +74,8 @@ const GROWING_MICROS: u64 = crate::limit(5_000_000, 1000) as u64;
 /// Between checkpoints that only give space back.
 pub(super) const WASTE_MICROS: u64 = 250_000;
 
-/// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
-/// costs writing the manifest and the rows that came since the last one.
+/// Whether a data file has so much garbage that a checkpoint is worth its cost: writing the
+/// manifest and the rows since the last one.
 pub(crate) fn has_waste(table: &Table) -> bool {
     is_waste(table.file.blocks.usage(), table.file.manifest_bytes(), WASTE_BYTES)
 }
@@ -86,7 +86,7 @@ fn is_waste(usage: Usage, manifest: u64, least: u64) -> bool {
     usage.retired > (usage.live / 40).max(least).max(manifest * 2)
 }
 
-/// Whether a data file that is at rest holds more of what nobody reads than is worth keeping.
+/// Whether an idle data file has more garbage than is worth keeping.
 pub(crate) fn holds_more(table: &Table) -> bool {
     is_waste(table.file.blocks.usage(), table.file.manifest_bytes(), WASTE_BYTES / 32)
 }
@@ -146,8 +146,8 @@ pub(super) fn garbage_of(parts: &[Arc<Part>], horizon: Version) -> u64 {
     if dead < crate::CHUNK_ROWS_MAX as u64 { 0 } else { dead * 1000 / rows }
 }
 
-/// How many rows of a partition in memory become chunks: when nobody writes, so many that they
-/// are worth one.
+/// The number of rows in memory from which a partition is flushed: if the table is idle, so many
+/// that they are worth a chunk.
 pub(super) fn flush_from(while_written: usize, is_idle: bool) -> usize {
     if is_idle { while_written.min(crate::CHUNK_ROWS_MAX / 2) } else { while_written }
 }

@@ -19,7 +19,7 @@ use crate::format::data_file::DataFile;
 use crate::key::Keys;
 use crate::partition::column_cache::{Columns, Resident};
 
-/// What the manifest says of a chunk.
+/// A chunk in the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkRef {
     pub(crate) block: BlockId,

@@ -24,7 +24,7 @@ use pelorus_error::Result;
 /// With so few entries it is not worth looking for those of chunks that are gone.
 const FEW: usize = 1024;
 
-/// What all tables share.
+/// The cache that all tables share.
 #[derive(Debug)]
 pub(crate) struct Cache {
     /// Bytes that the columns of all tables may have.

@@ -152,7 +152,7 @@ impl Deletes {
         inner.base.count() + end
     }
 
-    /// Forgets when rows died that died at or below a version which nobody reads below any more.
+    /// Forgets when rows died at or below a version, below which no snapshot reads any more.
     pub(crate) fn fold(&self, horizon: Version) {
         let inner = &mut *self.0.write();
         let below = inner.runs.partition_point(|(it, _)| *it <= horizon);
@@ -177,7 +177,7 @@ impl Deletes {
         below.checked_sub(1).map_or(0, |at| inner.runs[at].1)
     }
 
-    /// The rows of which nobody can tell when they died.
+    /// The rows whose time of death is no longer known.
     pub(crate) fn base(&self) -> Arc<Mask> {
         Arc::clone(&self.0.read().base)
     }

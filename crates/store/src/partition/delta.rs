@@ -148,8 +148,8 @@ impl Delta {
         self.0.read().bytes
     }
 
-    /// The bytes that no longer count as memory, for the first who asks: a delta can be flushed
-    /// and its partition dropped at one time.
+    /// The bytes that no longer count as memory, for the first caller: a delta can be flushed and
+    /// its partition dropped at the same time.
     pub(crate) fn release(&self) -> usize {
         let inner = &mut *self.0.write();
         if std::mem::replace(&mut inner.released, true) { 0 } else { inner.bytes }

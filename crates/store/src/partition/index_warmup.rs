@@ -35,7 +35,7 @@ impl Database {
         self.warm_indexes();
     }
 
-    /// Makes indexes, up to half of what they may take.
+    /// Builds indexes, up to half of the memory that they may take.
     pub(crate) fn warm_indexes(&self) {
         let mut left = self.options.index_bytes / 2;
         for partition in self.written_last() {

@@ -107,7 +107,7 @@ impl Lookup {
     }
 }
 
-/// Keys that were removed, for as long as somebody may commit what it computed before that.
+/// Keys that were removed, for as long as a change that was computed before that may be committed.
 ///
 /// A commit that writes a row which another one has removed meanwhile must not bring it back; the
 /// index no longer knows such keys.
@@ -131,7 +131,7 @@ impl Removed {
     /// of a conflict then, whatever new key they write.
     const MANY: usize = 4 << 20;
 
-    /// Notes removals; those at or below `oldest` nobody needs any more.
+    /// Notes removals; those at or below `oldest` are not needed any more.
     pub(super) fn note(
         &mut self,
         version: Version,
@@ -174,7 +174,7 @@ impl Removed {
         self.versions.shrink_to(self.full);
     }
 
-    /// Gives all of them up if nobody needs any; who asked lets go of them, without the lock.
+    /// Takes all of them if none is needed; the caller drops them outside of the lock.
     pub(super) fn take(&mut self, oldest: Version) -> HashMap<u64, Version> {
         if self.newest > oldest {
             return HashMap::new();

@@ -12,9 +12,9 @@ use crate::catalog::schema::Version;
 use crate::partition::part::Part;
 
 impl Partition {
-    /// Some rows of a part, given by the hashes of their keys, that the index does not know as they
-    /// are now, each with what is wrong. `first` is the number of the first. None where there is no
-    /// index, or other parts have taken the part's place.
+    /// Some rows of a part, given by the hashes of their keys, for which the index is wrong, each
+    /// with the problem. `first` is the number of the first. Empty if there is no index, or if the
+    /// part has been replaced.
     pub(crate) fn misled(
         &self,
         part: &Arc<Part>,
@@ -42,7 +42,7 @@ impl Partition {
         (first..).zip(entries).filter_map(wrong).collect()
     }
 
-    /// What is wrong with the lists of parts and the size of the index.
+    /// Problems in the lists of parts and in the size of the index.
     pub(crate) fn check_lookup(&self) -> Vec<String> {
         let lookup = self.lookup.read();
         let parts = self.parts();

@@ -117,8 +117,8 @@ impl PartitionWriter<'_> {
         Ok(())
     }
 
-    /// Takes keys out of the index and marks their rows as dead. Nobody commits what was computed
-    /// before `oldest`.
+    /// Removes keys from the index and marks their rows as dead. No change that was computed before
+    /// `oldest` will be committed.
     pub(crate) fn remove(
         &mut self,
         version: Version,

@@ -21,11 +21,12 @@ use crate::maintenance::{has_holes, has_waste};
 use crate::table::Table;
 
 impl Database {
-    /// Writes what has changed since the last checkpoint into the data files, and cuts the log.
+    /// Writes what has changed since the last checkpoint into the data files, and truncates the
+    /// log.
     ///
     /// # Errors
-    /// What writing gives. After a full disk the next checkpoint tries again; nothing is lost,
-    /// since the log is kept. The same goes for a table that is too large for its data file (1114);
+    /// Errors of writing. After a full disk the next checkpoint tries again; nothing is lost, since
+    /// the log is kept. The same applies to a table that is too large for its data file (1114);
     /// others have their checkpoints.
     pub fn checkpoint(&self) -> Result<()> {
         self.checkpoint_where(|table| self.is_behind(table))
@@ -64,8 +65,8 @@ impl Database {
         result
     }
 
-    /// Gives back what writes took of a full disk that were not done: else they would leave less and
-    /// less of the space that is kept for those who free more.
+    /// Releases the space of unfinished writes on a full disk, which would otherwise reduce the
+    /// space that is reserved for statements that free more.
     pub(crate) fn release_tails(&self) {
         self.log.remove_spares();
         for table in self.tables() {

@@ -19,7 +19,7 @@ use crate::catalog::schema_version::{Layout, Source};
 use crate::key::{KeyRanges, Keys};
 use crate::partition::chunk::Chunk;
 
-/// What conditions leave of chunks.
+/// The parts of chunks that conditions leave.
 #[derive(Debug)]
 pub(super) struct Bounds {
     /// The keys, and the positions of the columns that they are made of, in order.
@@ -29,8 +29,8 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// What conditions on columns by position and on texts leave, these being meant under the
-    /// columns' collations; `None` where that is nothing that other conditions do not leave.
+    /// The bounds from conditions on columns by position and on texts, under the columns'
+    /// collations; `None` if they exclude no more than other conditions do.
     pub(super) fn of(
         layout: &Layout,
         predicates: &[(usize, Predicate)],
@@ -49,7 +49,7 @@ impl Bounds {
         (keys.is_some() || !zones.is_empty()).then_some(Self { keys, zones })
     }
 
-    /// Whether a chunk may have rows that fulfil the conditions, by what is in memory of it.
+    /// Whether a chunk may have rows that meet the conditions, by its metadata in memory.
     pub(super) fn may_hold(&self, unit: &ScanUnit, chunk: &Chunk) -> Result<bool> {
         if !self.zones_allow(unit, chunk, None)? {
             return Ok(false);

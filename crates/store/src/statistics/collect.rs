@@ -59,8 +59,8 @@ impl Collector {
         Self { rows: 0, nulls: 0, values }
     }
 
-    /// Takes the values of some rows. Texts come with the keys that say which of them are equal
-    /// and what comes first; all else is its own key.
+    /// Adds the values of some rows. Texts come with the keys that say which of them are equal and
+    /// what comes first; other values are their own keys.
     ///
     /// # Errors
     /// An array of another type than the column's.
@@ -110,7 +110,7 @@ impl Collector {
         Ok(())
     }
 
-    /// What was counted.
+    /// The counted values.
     pub fn finish(self) -> Counted {
         let values = match self.values {
             Values::Nothing => None,

@@ -74,7 +74,7 @@ impl Histogram {
         Some(Self::EquiHeight { asked, buckets })
     }
 
-    /// The most buckets that were asked for.
+    /// The requested maximum number of buckets.
     pub fn asked(&self) -> u32 {
         match self {
             Self::Singleton { asked, .. } | Self::EquiHeight { asked, .. } => *asked,

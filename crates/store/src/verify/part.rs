@@ -12,7 +12,7 @@ use crate::partition::delta::{Block, Delta};
 use crate::partition::part::{Body, Part};
 
 impl Verifier<'_> {
-    /// Checks a part by itself.
+    /// Verifies one part.
     ///
     /// # Errors
     /// As [`crate::TableSnapshot::verify`].
