@@ -39,7 +39,7 @@ const COLUMN_ALIGN: usize = 64;
 pub struct Encoded {
     /// The chunk: sub-blocks of columns, each from a multiple of 64 bytes.
     pub bytes: Vec<u8>,
-    /// Where the columns lie and what is in them.
+    /// The metadata of the chunk: offsets of columns, checksums, zone maps.
     pub meta: ChunkMeta,
 }
 

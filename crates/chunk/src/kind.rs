@@ -52,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// Tag, precision and scale as they stand in the header of a column.
+    /// Tag, precision and scale as in the header of a column.
     pub(crate) fn to_tag(self) -> (u8, u8, i8) {
         match self {
             Self::Int64 => (1, 0, 0),

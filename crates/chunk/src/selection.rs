@@ -209,7 +209,7 @@ impl Selection {
         (0..length.div_ceil(64)).map(|word| shifted(first + word) & inside(word)).collect()
     }
 
-    /// Narrows a range word by word: `hits` gives the matching bits of a word, and is not asked
+    /// Narrows a range word by word: `hits` gives the matching bits of a word, and is not called
     /// for words in which nothing is selected any more. Bits outside the range stay.
     #[inline]
     pub(crate) fn retain(&mut self, rows: Range<usize>, mut hits: impl FnMut(usize) -> u64) {

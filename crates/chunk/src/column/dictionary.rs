@@ -72,15 +72,15 @@ impl Column {
         }
     }
 
-    /// Keeps the rows of a range whose values a test keeps: any test of single values, for
-    /// example under a collation. It is asked once for all values of runs, or of a dictionary that
-    /// has no more of them than the range has rows, otherwise for the decoded rows of each vector in
-    /// which a row is still selected. NULL is never kept, and neither is a value for which the test
+    /// Keeps the rows of a range whose values a test keeps: any test of single values, for example
+    /// under a collation. It is called once for all values of runs, or of a dictionary that has no
+    /// more of them than the range has rows, otherwise for the decoded rows of each vector in which
+    /// a row is still selected. NULL is never kept, and neither is a value for which the test
     /// answers NULL.
     ///
     /// # Errors
     /// Those of the test; `Internal` for rows outside, a selection of another chunk, or a test
-    /// that does not answer for every value.
+    /// without a result for every value.
     pub fn select_with(
         &self,
         keep: &dyn Fn(&ArrayRef) -> Result<BooleanArray>,

@@ -186,9 +186,9 @@ impl Column {
         gather.finish()
     }
 
-    /// Reads what the value of a row is made of and does nothing with it. Who does that for several
-    /// columns waits for their memory once; reading their values one after the other waits for each.
-    /// A row outside is not read.
+    /// Reads the bytes of a row's value and ignores them, as a prefetch. A caller that does that
+    /// for several columns waits for their memory once; reading their values one after the other
+    /// waits for each. A row outside is not read.
     #[inline]
     pub fn touch(&self, row: usize) {
         black_box((self.kind, self.rows, self.nulls.is_some()));

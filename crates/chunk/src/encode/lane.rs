@@ -77,7 +77,8 @@ impl<'a> Lane<'a> {
         Some(Self { values, exponent, kind })
     }
 
-    /// What the bits of a base are exclusive-ored with to get those of the column's own type.
+    /// The mask that is exclusive-ored with the bits of a base to get those of the column's own
+    /// type.
     pub(super) fn flip(&self) -> u64 {
         if self.kind == Kind::UInt64 { FLIP } else { 0 }
     }
