@@ -66,7 +66,7 @@ pub use follow::Follower;
 
 use crate::link::Link;
 
-/// What to follow, and as whom.
+/// The binlog to follow, and the replica's identity.
 #[derive(Clone, Debug)]
 pub struct FollowRequest {
     /// Where to go on.
@@ -108,26 +108,26 @@ pub fn server_id_of(identity: &str) -> u32 {
 }
 
 impl Link {
-    /// What the primary says of itself that matters to whoever follows it, in one round trip.
+    /// The facts of the primary that matter for following it, in one round trip.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// If it does not answer.
     pub async fn source_facts(&self) -> Result<SourceFacts> {
         facts::read(&self.inner).await
     }
 
     /// A position such that every transaction up to it is visible to any snapshot that is opened
-    /// afterwards (see [the module](self)). `tables` are those that matter, databases under the
-    /// server's names; a MySQL without GTIDs has them locked against writes for an instant.
+    /// afterwards (see [the module](self)). `tables` are the relevant tables, with the server's
+    /// names of databases; on a MySQL without GTIDs they are locked against writes for an instant.
     ///
     /// # Errors
-    /// When the primary does not answer, writes no binlog, or may not be asked.
+    /// When the primary does not answer, writes no binlog, or denies access.
     pub async fn binlog_position(&self, tables: &[(String, String)]) -> Result<Position> {
         position::visible(&self.inner, tables).await
     }
 
     /// A position that covers everything that the primary acknowledged to any client before the
-    /// call. It may be ahead of what is visible.
+    /// call. It may be ahead of the visible state.
     ///
     /// # Errors
     /// As [`Self::binlog_position`].

@@ -29,7 +29,7 @@ struct State<K, V> {
     epoch: u64,
 }
 
-/// What the cache says.
+/// The result of a look-up.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found<V> {
     /// Take it.
@@ -71,7 +71,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         (now.saturating_sub(*at) <= FRESH_FOR).then(|| value.clone())
     }
 
-    /// To be asked for before fetching and given to [`Self::put`].
+    /// The epoch, which must be read before fetching and passed to [`Self::put`].
     pub(crate) fn epoch(&self) -> u64 {
         self.state.lock().epoch
     }

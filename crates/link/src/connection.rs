@@ -94,11 +94,10 @@ pub(crate) struct Connection {
     pub(crate) applied: Applied,
 }
 
-/// What tells a server from one that takes its place, and its run from the next: the numbers of
-/// connections begin again with it.
+/// The identity of a server and of its run: the numbers of connections start again with each run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// What the server said of itself.
+    /// The identity that the server reported.
     pub(crate) server: Option<String>,
     /// When the connection was made ...
     pub(crate) since: Duration,
@@ -465,8 +464,8 @@ impl Connection {
         }
     }
 
-    /// Reads and drops what is left of all answers, wherever reading stopped. Errors of the
-    /// statements themselves are dropped too.
+    /// Reads and drops the rest of all answers, wherever reading stopped. Errors of the statements
+    /// themselves are dropped too.
     pub(crate) async fn drain(&mut self) -> Result<()> {
         while self.pending > 0 {
             if self.broken || self.torn || self.phase == Phase::Other {
@@ -571,7 +570,7 @@ impl Connection {
         self.phase = Phase::Head;
     }
 
-    /// Sends what was put into the buffer.
+    /// Sends the content of the buffer.
     pub(crate) async fn flush(&mut self) -> Result<()> {
         while !self.writer.is_empty() {
             self.torn = true;
@@ -687,7 +686,7 @@ pub(crate) fn lost(label: &str, why: impl std::fmt::Display) -> Error {
 
 impl Connection {
     /// Brings the session into the state that a statement needs. Variables that the server does not
-    /// know stay out of it: what they would change, this server does not do.
+    /// know are omitted, since the server does not have their feature.
     pub(crate) async fn apply(&mut self, settings: &SessionSettings) -> Result<()> {
         match self.apply_known(settings).await {
             Err(error) if error.errno() == Code::UnknownSystemVariable.errno() => {

@@ -30,7 +30,7 @@ pub enum Target {
     AnyReplica,
 }
 
-/// What a relayed statement gives.
+/// The result of a relayed statement.
 #[derive(Debug)]
 pub enum Relay {
     /// Rows.

@@ -70,7 +70,7 @@ impl Fragment {
     }
 }
 
-/// What to scan.
+/// The request of a scan.
 #[derive(Clone, Debug)]
 pub struct ScanRequest {
     /// Session state on the servers.
@@ -88,17 +88,17 @@ pub struct ScanRequest {
     pub cut: Option<(String, String)>,
     /// Connections on each server; 0 means the link's own number.
     pub streams: usize,
-    /// Reads only what was committed, whatever isolation level the server's sessions begin with. Of
-    /// several ranges that is so in any case.
+    /// Reads committed rows only, whatever the isolation level of the server's sessions. With
+    /// several ranges this is always so.
     pub committed: bool,
     /// Keeps a range's rows back until it is complete (up to a bound), so that a failed server's
     /// ranges can be read again elsewhere.
     pub buffer_whole_range: bool,
-    /// The types that the plan was made for; empty to take what comes. When the server sees it
-    /// otherwise the scan fails with [`pelorus_error::Code::TableChanged`] and what is cached of
-    /// the tables is forgotten.
+    /// The types that the plan was made for; empty to accept any. If the server's types differ the
+    /// scan fails with [`pelorus_error::Code::TableChanged`] and the cached descriptions of the
+    /// tables are dropped.
     pub expected: Vec<ColumnType>,
-    /// What counts the rows that wait for their reader.
+    /// The memory account of the rows that wait for their reader.
     pub memory: Account,
 }
 
@@ -110,7 +110,7 @@ pub struct Scan {
     /// Where batches come out. All streams draw from the same work: any of them may be read alone,
     /// in any order, and together they give every row once. Dropping all of them stops the scan.
     pub streams: Vec<ScanStream>,
-    /// What happens, while it happens.
+    /// The progress of the scan.
     pub report: Arc<ScanReport>,
 }
 
@@ -133,21 +133,21 @@ impl Stream for ScanStream {
     }
 }
 
-/// What a scan did and does.
+/// The report of a scan.
 #[derive(Debug)]
 pub struct ScanReport {
     /// How its moment was found.
     pub mode: SnapshotMode,
     /// How long read locks were held for it.
     pub lock_held: Option<Duration>,
-    /// What a person should know, such as a weaker snapshot or a replica left out.
+    /// Warnings for users, such as a weaker snapshot or a replica left out.
     pub warnings: Vec<String>,
     /// How long it took until every connection saw the moment.
     pub opened_in: Duration,
     ranges: Mutex<Vec<RangeReport>>,
 }
 
-/// What became of one range.
+/// The report of one range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeReport {
     /// Its place in the request.

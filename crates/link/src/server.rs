@@ -203,9 +203,9 @@ impl Server {
         health.speed = Some(health.speed.map_or(seen, |speed| speed * 0.7 + seen * 0.3));
     }
 
-    /// Stops a statement on another connection of this server, known by its number; or, when the
-    /// server has begun again since, or another has taken its place, nobody's, and gives `false`:
-    /// the connection is no more.
+    /// Kills a statement on another connection of this server, known by its number. If the server
+    /// has restarted since, or another has taken its place, kills nothing and returns `false`: the
+    /// connection no longer exists.
     pub(crate) async fn kill(
         self: &Arc<Self>,
         id: u32,
@@ -229,7 +229,7 @@ impl Server {
         }
     }
 
-    /// Closes connections that nobody has used for long.
+    /// Closes connections that have been idle for long.
     pub(crate) fn reap(&self) {
         let now = self.env.clock.monotonic();
         let mut idle = self.idle.lock();
@@ -415,7 +415,7 @@ impl Lent {
         &self.runtime
     }
 
-    /// Closes the connection when it is given back: its session has state that nobody tracks.
+    /// Closes the connection when it is returned: its session has state that is not tracked.
     pub(crate) fn do_not_keep(&mut self) {
         self.keep = false;
     }

@@ -20,7 +20,7 @@ use crate::settings::SessionSettings;
 /// How long a stopped statement may take to end before its connection is given up.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection to the primary that nobody else uses. Dropping it rolls an open transaction back.
+/// A session's own connection to the primary. Dropping it rolls an open transaction back.
 #[derive(Debug)]
 pub struct Pinned {
     lent: Arc<tokio::sync::Mutex<Lent>>,

@@ -12,8 +12,8 @@ const SELECT_LIMIT: &str = "sql_select_limit";
 const AT_FIRST: [(&str, &str); 3] =
     [(SELECT_LIMIT, "18446744073709551615"), ("insert_id", "0"), ("sql_log_bin", "1")];
 
-/// Session state for a statement. A connection that is in another state is changed first; what is
-/// `None` has the server's global value, but for `sql_select_limit`, which does not limit then.
+/// Session state for a statement. A connection in another state is changed first. `None` means the
+/// server's global value, except for `sql_select_limit`, which is then unlimited.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionSettings {
     /// `sql_mode`.
@@ -64,7 +64,7 @@ pub(crate) struct Applied {
     unknown: bool,
 }
 
-/// What must be sent to change the state.
+/// The changes from one state to another.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     /// A `SET` statement.
@@ -85,10 +85,10 @@ impl Change {
 }
 
 impl Applied {
-    /// What leads from this state to another.
+    /// The changes from this state to another.
     ///
     /// # Errors
-    /// When a value cannot be written in SQL safely.
+    /// If a value cannot be written in SQL safely.
     pub(crate) fn change(
         &self,
         wanted: &SessionSettings,
@@ -136,8 +136,8 @@ impl Applied {
         Ok(Change { set: set.finish(), database })
     }
 
-    /// The server has answered: what it took of the change to these settings, their variables and
-    /// their database. A `SET` that is refused sets nothing.
+    /// Records the server's answer: the accepted settings, their variables and their database. A
+    /// `SET` that is refused sets nothing.
     pub(crate) fn answered(&mut self, settings: &SessionSettings, set: bool, database: bool) {
         let before = self.settings.database.take();
         if set {

@@ -39,7 +39,7 @@ pub struct Split {
     pub key: Option<String>,
     /// The ranges.
     pub ranges: Vec<KeyRange>,
-    /// What was done, for EXPLAIN.
+    /// The method, for EXPLAIN.
     pub how: String,
 }
 
@@ -83,12 +83,12 @@ impl KeyRange {
         self.est_rows
     }
 
-    /// What it is made of, to be kept: a condition and partitions.
+    /// The parts of the range, to be stored: a condition and partitions.
     pub fn parts(&self) -> (Option<&str>, &[String]) {
         (self.condition.as_deref(), &self.partitions)
     }
 
-    /// A range of what was kept.
+    /// A range from its stored parts.
     pub fn of_parts(condition: Option<String>, partitions: Vec<String>, est_rows: u64) -> Self {
         Self { condition, partitions, est_rows }
     }

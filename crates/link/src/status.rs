@@ -45,7 +45,7 @@ pub struct ServerStatus {
     pub latency: Option<Duration>,
     /// Connections that are open.
     pub connections: usize,
-    /// Connections that nobody uses.
+    /// Idle connections.
     pub idle: usize,
     /// Ranges that it has read.
     pub ranges: u64,

@@ -22,7 +22,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Whether what is sent can be read by nobody else.
+    /// Whether the connection cannot be read by others.
     pub(crate) fn is_private(&self) -> bool {
         matches!(self, Stream::Unix(_) | Stream::Tls(_))
     }
@@ -40,8 +40,8 @@ impl Stream {
         matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Lets less than so many bytes arrive without waking anybody. When it is lowered, what has
-    /// arrived meanwhile is told at once. Unix sockets tell everything.
+    /// Sets the low-water mark: fewer arrived bytes do not wake the reader. When it is lowered,
+    /// bytes that have arrived meanwhile are reported at once. Unix sockets report everything.
     pub(crate) fn tell_from(&self, bytes: i32) {
         let socket = match self {
             Stream::Tcp(stream) => stream.as_fd(),

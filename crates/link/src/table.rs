@@ -78,7 +78,7 @@ pub struct RemoteColumn {
     pub nullable: bool,
     /// The default as the server's information schema writes it.
     pub default: Option<String>,
-    /// What the information schema says in `EXTRA`.
+    /// The value of `EXTRA` in the information schema.
     pub extra: String,
     /// The expression of a generated column.
     pub generated: Option<String>,

@@ -9,7 +9,7 @@
 
 use pelorus_error::{Error, Result};
 
-/// What decides how a server reads quotes.
+/// The settings that decide how a server reads quotes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading<'a> {
     /// The session's `sql_mode`; `None` is the server's own, which may be any.

@@ -28,7 +28,7 @@ const VARIABLES: &[&str] = &[
     "log_replica_updates",
 ];
 
-/// What a server says that matters to whoever follows it.
+/// The facts of a server that matter for following its binlog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceFacts {
     /// How errors name the server.
@@ -45,7 +45,7 @@ pub struct SourceFacts {
     pub log_bin: bool,
     /// `ROW`, `STATEMENT` or `MIXED`.
     pub binlog_format: String,
-    /// Names of databases and tables are not told apart by case: `lower_case_table_names` is not 0.
+    /// Names of databases and tables are case-insensitive: `lower_case_table_names` is not 0.
     pub folds_names: bool,
     /// `FULL`, `MINIMAL`, `NOBLOB` or (MariaDB) `FULL_NODUP`.
     pub binlog_row_image: String,
@@ -215,8 +215,8 @@ impl SourceFacts {
         kept && !named(&self.binlog_ignore_db)
     }
 
-    /// What nobody sees of changes of databases that are in the binlog, in words: the server leaves
-    /// out statements by the database that their session has chosen. `None` without such filters.
+    /// The changes that the binlog omits, as text: the server filters statements by the current
+    /// database of their session. `None` without such filters.
     pub fn leaves_out(&self) -> Option<String> {
         let (kept, ignored) = (&self.binlog_do_db, &self.binlog_ignore_db);
         let which = match (kept.as_slice(), ignored.as_slice()) {
@@ -233,7 +233,7 @@ impl SourceFacts {
     }
 
     /// Whether it is known that changes do not go into the binlog. They are missing in it for good,
-    /// also when later ones do. Where nobody knows, [`Self::check`] refuses.
+    /// also when later ones do. If this is unknown, [`Self::check`] refuses.
     pub fn loses_changes(&self) -> bool {
         !self.log_bin || (self.is_replica == Some(true) && !self.log_replica_updates)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use pelorus_error::{Code, Error};
 
-/// What a caller can make of the end of following.
+/// The kinds of ends of following, by the caller's possible reactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowFailure {
     /// The source has thrown away what comes next: everything must be loaded again.
@@ -39,7 +39,7 @@ pub struct FollowError {
 }
 
 impl FollowError {
-    /// What can be made of it.
+    /// The kind of the failure.
     pub fn failure(&self) -> FollowFailure {
         self.failure
     }

@@ -24,7 +24,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Connects, registers, asks for the binlog and waits for the first event.
+    /// Connects, registers, requests the binlog and waits for the first event.
     pub(super) async fn start(
         server: Arc<Server>,
         request: &FollowRequest,
@@ -69,9 +69,9 @@ impl Follower {
         Ok(())
     }
 
-    /// The next event, without the byte before it; `None` at an end that only sources know that
-    /// never wait. Waits for as long as heartbeats come. May be dropped and asked again: no event
-    /// is lost.
+    /// The next event, without the byte before it; `None` at the end of the binlog, which occurs
+    /// only with sources that never wait. Waits for as long as heartbeats come. Cancel-safe: no
+    /// event is lost.
     ///
     /// # Errors
     /// See [`FollowFailure`]. Following is over then.

@@ -31,7 +31,7 @@ pub(crate) enum From<'a> {
     Place(&'a str, u32),
 }
 
-/// What came, or was there, when an event was asked for.
+/// The result of reading an event.
 #[derive(Debug)]
 pub(crate) enum Dumped {
     /// An event.
@@ -101,8 +101,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The next event, waiting for at most `silence` between any two bytes. May be dropped and
-    /// asked again: nothing is lost.
+    /// The next event, waiting for at most `silence` between any two bytes. Cancel-safe: nothing is
+    /// lost.
     ///
     /// # Errors
     /// The server's own; 1430 when it went away or is silent.

@@ -124,7 +124,7 @@ impl Queue {
         state.unfinished == 0 || state.failed
     }
 
-    /// A worker ends early; its job goes back. `false` when nobody is left to read it.
+    /// Returns the job of a worker that ends early. `false` if no other worker is left to read it.
     pub(super) fn give_back(&self, job: Job) -> bool {
         let mut state = self.state.lock();
         state.workers = state.workers.saturating_sub(1);

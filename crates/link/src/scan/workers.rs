@@ -33,12 +33,12 @@ const BUFFER: usize = 32 << 20;
 
 type Batches = Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>;
 
-/// What one worker may keep back.
+/// The bytes that one worker may buffer.
 pub(super) fn buffer_of(workers: usize) -> usize {
     (BUFFERS / workers.max(1)).min(BUFFER)
 }
 
-/// Rows that wait for their reader, with what counts them.
+/// Rows that wait for their reader, with their memory reservation.
 #[derive(Debug)]
 pub(super) struct Waiting {
     batch: RecordBatch,
@@ -51,7 +51,7 @@ struct Output {
     _wanted: watch::Sender<()>,
 }
 
-/// Makes the outputs of a scan, the sign that nobody wants them any more, and the way in.
+/// Creates the outputs of a scan, the cancellation signal, and the input.
 pub(super) fn outputs(
     workers: usize,
     queue: &Arc<Queue>,
@@ -80,7 +80,7 @@ pub(super) fn outputs(
     (streams, cancelled, sender)
 }
 
-/// What the workers of a scan share.
+/// The state that the workers of a scan share.
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) queue: Arc<Queue>,
@@ -90,7 +90,7 @@ pub(super) struct Work {
     /// Bytes of a range that are kept back until it is complete.
     pub(super) buffer: usize,
     pub(super) batches: mpsc::Sender<Result<Waiting>>,
-    /// What counts the batches that wait.
+    /// The memory account of the waiting batches.
     pub(super) memory: Account,
 }
 
@@ -120,7 +120,7 @@ enum Failure {
 }
 
 impl Work {
-    /// Sets a worker to work for each connection; the first goes on with what it has prepared.
+    /// Starts a worker for each connection; the first continues with its prepared range.
     pub(super) fn start(
         self,
         connections: Vec<Lent>,

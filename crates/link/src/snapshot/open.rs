@@ -42,12 +42,12 @@ struct Group<'a> {
     warnings: Vec<String>,
 }
 
-/// What is to be read at the moment.
+/// The request of a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     /// How many statements will run.
     pub(crate) statements: usize,
-    /// Only what was committed may be read.
+    /// Only committed rows may be read.
     pub(crate) committed: bool,
 }
 
@@ -98,7 +98,7 @@ pub(crate) async fn open(
     group.alone(wanted, failure).await
 }
 
-/// Whether an account may not lock the tables, so that trying again is in vain.
+/// Whether an account may not lock the tables, so that another attempt is useless.
 pub(crate) fn lacks_rights(error: &Error) -> bool {
     // Denied: the database, the command on a table, an administrative right.
     const DENIED: [u16; 3] = [1044, 1142, 1227];

@@ -10,7 +10,7 @@ use crate::table::{KeyPart, RemoteColumn, RemoteKey, RemoteTable};
 /// is, column by column.
 pub(super) type Bound = Vec<String>;
 
-/// What kind of values a column has, for finding points between two of them.
+/// The kind of a column's values, for finding points between two of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Domain {
     /// Integers, and decimals as integers of their last digit.
@@ -77,9 +77,8 @@ impl Domain {
         }
     }
 
-    /// Literals that lie between the values `low` and `high` (above the first, up to the second),
-    /// about `count` of them, in what is likely the ascending order. Values are as the server
-    /// sends them in text.
+    /// Literals between the values `low` and `high` (above the first, up to the second), about
+    /// `count` of them, in probable ascending order. Values are as the server sends them in text.
     pub(super) fn between(&self, low: &str, high: &str, count: usize) -> Vec<String> {
         let count = count.clamp(1, MOST);
         match self {
@@ -120,7 +119,7 @@ impl Domain {
         !matches!(self, Domain::Text { .. } | Domain::Timestamp)
     }
 
-    /// Whether the server must be asked if literals ascend.
+    /// Whether the server must check if literals ascend.
     pub(super) fn needs_check(&self) -> bool {
         matches!(self, Domain::Text { .. } | Domain::Bytes)
     }
