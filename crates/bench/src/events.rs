@@ -34,7 +34,7 @@ const SOURCES: u64 = 1000;
 /// Seconds of a partition.
 const PARTITION_SECONDS: u64 = 7200;
 
-/// Rows of half an hour, in whole batches: what is loaded again after a crash.
+/// Rows of half an hour, in whole batches: they are loaded again after a crash.
 pub(crate) const HALF_HOUR: u64 = (RATE * 1800).div_ceil(BATCH) * BATCH;
 
 /// The columns, as `CREATE TABLE` of Pelorus and MariaDB has them.

@@ -21,7 +21,7 @@ pub(crate) fn number(given: Option<u64>, name: &str, default: u64) -> anyhow::Re
     }
 }
 
-/// The folder of what is built.
+/// The folder of build results.
 pub(crate) fn target() -> PathBuf {
     PathBuf::from(setting("CARGO_TARGET_DIR").unwrap_or_else(|| "target".to_owned()))
 }

@@ -112,7 +112,7 @@ pub(crate) fn fill(database: &Database, rows: u64, history: History) -> anyhow::
     Ok(table)
 }
 
-/// What a full scan has seen.
+/// The results of a full scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scanned {
     pub(crate) rows: u64,
@@ -168,7 +168,7 @@ fn looked_at(column: &ArrayRef) -> u64 {
     words.wrapping_add(offsets).wrapping_add(rest)
 }
 
-/// What a full scan of rows from 0 on must see.
+/// The expected results of a full scan of rows from 0 on.
 pub(crate) fn whole(rows: u64) -> Scanned {
     Scanned { rows, ids: rows * rows.saturating_sub(1) / 2 }
 }
