@@ -27,7 +27,7 @@ pub struct Query {
     pub error: u16,
     /// The current database; empty for none.
     pub database: String,
-    /// What the text is to be read under.
+    /// The session state under which the text must be read.
     pub status: Status,
     /// The statement as the client sent it, in [`Status::client`]'s charset.
     pub bytes: Bytes,
@@ -40,7 +40,7 @@ pub struct Status {
     pub flags2: Option<u32>,
     /// `sql_mode`, as the server's bits.
     pub sql_mode: Option<u64>,
-    /// The collation of `character_set_client`: what the text is written in.
+    /// The collation of `character_set_client`: the charset of the text.
     pub client: Option<Collation>,
     /// `collation_connection`: of literals.
     pub connection: Option<Collation>,
@@ -58,7 +58,8 @@ pub struct Status {
     pub auto_increment: Option<(u16, u16)>,
     /// Microseconds of the moment in the header, where the statement uses them.
     pub microseconds: Option<u32>,
-    /// The databases that the statement changes; `None` when not told, or too many.
+    /// The databases that the statement changes; `None` if the event does not contain them, or has
+    /// too many.
     pub databases: Option<Vec<String>>,
     /// `explicit_defaults_for_timestamp` (MySQL 8).
     pub explicit_defaults_for_timestamp: Option<bool>,

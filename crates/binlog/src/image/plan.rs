@@ -14,9 +14,9 @@ use crate::table_map::{SourceColumn, SourceType, TableMap};
 pub(super) struct Step {
     /// How many bytes a value takes.
     pub(super) width: Width,
-    /// What becomes of them.
+    /// The conversion of its bytes.
     pub(super) conversion: Conversion,
-    /// The target; `None` when nobody wants the column.
+    /// The target; `None` if the column is not requested.
     pub(super) target: Option<usize>,
     /// Whether it is a JSON document, which updates may tell by its changes.
     pub(super) is_document: bool,
@@ -66,7 +66,7 @@ impl Width {
     }
 }
 
-/// What becomes of the bytes of a value.
+/// The conversion of a value's bytes.
 #[derive(Debug)]
 pub(super) enum Conversion {
     /// Nothing: the column is skipped.
