@@ -21,7 +21,7 @@ pub const RESERVED: u64 = 65_536;
 /// The longest payload of a block in bytes.
 pub const PAYLOAD_MAX: u32 = 1 << 30;
 
-/// Which table of which database a file belongs to. It stands in every header and block.
+/// The database and table to which a file belongs. It is in every header and block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The database's random id.

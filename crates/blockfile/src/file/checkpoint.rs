@@ -96,10 +96,10 @@ impl Checkpointing<'_> {
     /// durable up to `lsn`; it is called before any header is touched.
     ///
     /// # Errors
-    /// Those of `log_synced`; `Code::DiskFull`: the file stands where it stood, another
-    /// checkpoint may succeed; `Code::FileWrite`: the file takes no more writes, and whether the
-    /// checkpoint is durable shows when it is opened again; `Code::Internal` when the root is no
-    /// block of the checkpoint.
+    /// Those of `log_synced`; `Code::DiskFull`: the file is unchanged, another checkpoint may
+    /// succeed; `Code::FileWrite`: the file accepts no more writes, and whether the checkpoint is
+    /// durable shows when it is opened again; `Code::Internal` when the root is no block of the
+    /// checkpoint.
     pub fn commit(
         self,
         root: BlockId,

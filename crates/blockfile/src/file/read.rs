@@ -13,7 +13,7 @@ use pelorus_error::{Code, Error, Result};
 use super::BlockFile;
 use crate::format::{BLOCK_HEADER, BlockHeader, BlockId, Identity, Place};
 
-/// What must be found at an offset.
+/// The expected header of a block at an offset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     pub(super) identity: Identity,

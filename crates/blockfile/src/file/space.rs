@@ -28,7 +28,7 @@ pub(super) struct Space {
     /// Length of the file in bytes.
     pub(super) length: u64,
     pub(super) next_number: u64,
-    /// The number of the last checkpoint that was begun; what is written now belongs to the next.
+    /// The number of the last checkpoint that was begun; current writes belong to the next.
     pub(super) last_begun: u64,
     pub(super) in_progress: bool,
     /// The newest durable header.

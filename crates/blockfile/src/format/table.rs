@@ -11,7 +11,7 @@ use crate::allocator::{Extent, LIMIT};
 const FIXED: usize = 24;
 const ENTRY: usize = 40;
 
-/// Where a block lies, and what must be found there.
+/// The location of a block, and its expected header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The first unit of the file.
