@@ -27,7 +27,7 @@ struct Node {
 pub struct Refused {
     /// The name of the account whose limit it was.
     pub name: &'static str,
-    /// How many bytes were asked for.
+    /// The requested number of bytes.
     pub wanted: usize,
     /// The limit.
     pub limit: usize,

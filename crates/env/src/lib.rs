@@ -52,7 +52,7 @@ pub trait Clock: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// Gives random bytes that nobody can guess.
+/// Gives unpredictable random bytes.
 pub trait Random: Send + Sync + std::fmt::Debug {
     /// Fills the buffer.
     fn fill(&self, buffer: &mut [u8]);

@@ -112,8 +112,8 @@ impl SimDisk {
         self.crash_with(Tear::Random);
     }
 
-    /// Crashes the machine: what was pending survives as `tear` says, all open handles are dead,
-    /// and faults that have not hit are forgotten.
+    /// Crashes the machine: pending changes survive according to `tear`, all open handles are dead,
+    /// and faults that have not occurred are cancelled.
     pub fn crash_with(&self, tear: Tear) {
         lock(&self.state).crash(tear);
     }
@@ -126,14 +126,14 @@ impl SimDisk {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// An independent copy of what is durable.
+    /// An independent copy of the durable state.
     pub fn snapshot(&self) -> Self {
         let copy = Self { state: Arc::new(Mutex::new(lock(&self.state).clone())) };
         copy.crash_with(Tear::Nothing);
         copy
     }
 
-    /// What a file would hold after a crash that loses everything pending.
+    /// The content of a file after a crash that loses everything pending.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] when the file's name is not durable.

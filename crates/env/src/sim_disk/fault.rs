@@ -35,7 +35,7 @@ pub enum Fault {
     StaleRead,
 }
 
-/// What became of the data when a sync failed.
+/// The fate of the data after a failed sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncFailure {
     /// It is durable in spite of the report.
@@ -55,7 +55,7 @@ impl SyncFailure {
     pub const ALL: [Self; 4] = [Self::Kept, Self::Reverted, Self::Once, Self::Cached];
 }
 
-/// What of the pending changes survives a crash.
+/// The part of the pending changes that survives a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tear {
     /// Nothing.
