@@ -92,7 +92,7 @@ impl Error {
         self.code.sqlstate()
     }
 
-    /// What a client is told.
+    /// The message for the client.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -122,8 +122,8 @@ pub fn display_chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// What an error says, without the operating system's number for it in the words of Rust's library
-/// (`Connection refused (os error 111)`), which says nothing more.
+/// The text of an error, without the operating system's number in the texts of Rust's library
+/// (`Connection refused (os error 111)`), which adds nothing.
 pub fn plain(error: impl fmt::Display) -> String {
     let mut text = error.to_string();
     const NUMBER: &str = " (os error ";
