@@ -2,7 +2,7 @@
 //!
 //! No input causes a panic or an allocation of more memory than the input holds.
 
-/// What a decoder gives: a value, or what is wrong with the bytes, without their place.
+/// The result of a decoder: a value, or the problem in the bytes, without its location.
 pub(crate) type Decoded<T> = Result<T, String>;
 
 /// Bytes that are read from the front.

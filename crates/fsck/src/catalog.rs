@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::bytes::{Cursor, Decoded};
 use crate::schema::Schema;
 
-/// What the root block of `catalog.blocks` says.
+/// The root block of `catalog.blocks`.
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     pub(crate) version: u64,
@@ -15,11 +15,11 @@ pub(crate) struct Catalog {
     pub(crate) values: usize,
 }
 
-/// What it says of a table.
+/// A table in the catalog.
 #[derive(Clone, Debug)]
 pub(crate) struct TableEntry {
     pub(crate) schema: Schema,
-    /// What people call it, if its definition says.
+    /// Its name, if its definition contains one.
     pub(crate) name: Option<String>,
     /// Log positions of the records that made it, and that last changed it.
     pub(crate) created: u64,

@@ -62,8 +62,8 @@ pub fn check_rows(disk: &dyn Disk, folder: &Path, rows: &mut dyn FnMut(&Row<'_>)
     check::check(disk, folder, Some(rows))
 }
 
-/// Looks at one data file: its headers, blocks, holes, chunks and columns. The checksums of all
-/// blocks are compared; [`check`] says whether what they hold fits together.
+/// Inspects one data file: its headers, blocks, holes, chunks and columns. The checksums of all
+/// blocks are compared; [`check`] verifies whether their contents are consistent.
 pub fn inspect(disk: &dyn Disk, file: &Path) -> FileView {
     view::inspect(disk, file)
 }

@@ -37,8 +37,8 @@ pub(crate) struct PartReader<'a> {
 }
 
 impl PartReader<'_> {
-    /// Reads a part and reports what is wrong with it; `None` when its rows cannot be told.
-    /// Columns are kept where `wanted` says so, by position in the layout.
+    /// Reads a part and reports its problems; `None` if its rows are unknown. Columns are returned
+    /// if `wanted` says so, by position in the layout.
     pub(crate) fn read(&mut self, part: &Part, wanted: &[bool]) -> Option<Rows> {
         let layout = self.manifest.layouts.get(part.layout)?;
         let root = self.generation.header.root;

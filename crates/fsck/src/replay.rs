@@ -35,10 +35,10 @@ impl LogRow {
     }
 }
 
-/// What the log says of a partition.
+/// The log's changes of a partition.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionLog {
-    /// What became of each key: a row, or nothing.
+    /// The final state of each key: a row, or none.
     pub(crate) keys: HashMap<Vec<u8>, Option<LogRow>>,
     /// There are changes whose keys cannot be compared.
     pub(crate) is_open: bool,
@@ -87,7 +87,7 @@ pub(crate) struct Replay {
     pub(crate) tables: BTreeMap<u64, TableLog>,
     /// Tables of the catalog whose files cannot be used.
     pub(crate) lost: BTreeSet<u64>,
-    /// What people call tables.
+    /// The names of tables.
     pub(crate) names: BTreeMap<u64, String>,
     /// Position and version of the last record.
     last: Option<u64>,

@@ -43,7 +43,7 @@ pub(crate) struct RowReader<'a, 'p, 's> {
 type Seen = ((u64, u64), u32, u32);
 
 impl RowReader<'_, '_, '_> {
-    /// Reads all partitions; gives the number of live rows, if it can be told.
+    /// Reads all partitions; returns the number of live rows, if it is known.
     pub(crate) fn read(&mut self, manifest: &Manifest) -> Option<u64> {
         let schema = self.log.map(|log| &log.schema);
         if let Some(schema) = schema.filter(|schema| !schema.is_key_comparable()) {

@@ -24,7 +24,7 @@ pub(crate) struct ColumnOf {
     pub(crate) filler: Option<Column>,
 }
 
-/// What rows are written under.
+/// The schema under which rows are written.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema {
     pub(crate) columns: Vec<ColumnOf>,

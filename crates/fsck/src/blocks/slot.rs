@@ -33,7 +33,7 @@ pub(crate) enum Slot {
     Invalid(String),
 }
 
-/// Whose file it should be. `None` takes what the slots say.
+/// The expected identity of the file. `None` accepts that of the slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     pub(crate) database: Option<[u8; 16]>,
