@@ -73,7 +73,7 @@ pub struct Stats {
     pub spilled: usize,
     /// Entries that lie in their second bucket. None lies further away than that.
     pub displaced: usize,
-    /// What [`KeyIndex::memory_bytes`] says.
+    /// The value of [`KeyIndex::memory_bytes`].
     pub memory_bytes: usize,
 }
 
