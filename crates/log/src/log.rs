@@ -84,11 +84,11 @@ pub struct Log {
 
 impl Log {
     /// Creates a log that begins at `first` (rounded up to 4 KiB), in a folder that is created if
-    /// it is not there. The log and its folder are durable when this returns; folders further up
+    /// it does not exist. The log and its folder are durable when this returns; folders further up
     /// are the caller's.
     ///
-    /// `uuid` is the identity of the log: unique, and kept by the caller, since `open` asks for it.
-    /// A `first` other than 0 is for a database whose log was lost: the LSN of its checkpoint.
+    /// `uuid` is the identity of the log: unique, and stored by the caller, since `open` requires
+    /// it. A `first` other than 0 is for a database whose log was lost: the LSN of its checkpoint.
     ///
     /// # Errors
     /// [`Code::FileWrite`] when the folder holds a log already (also one that an interrupted call
@@ -120,9 +120,9 @@ impl Log {
     /// # Errors
     /// [`Code::FileDamaged`] when acknowledged records are damaged or missing; records may have
     /// been replayed by then. [`Code::FileVersion`], [`Code::FileRead`], [`Code::FileWrite`] and
-    /// [`Code::DiskFull`] (opening takes 4 KiB and the size of the last group; where there is no
-    /// room, of what was taken ahead when the log was written, which is enough where the disk keeps
-    /// what it gave, or nothing where no group has to be copied). Errors of `replay`.
+    /// [`Code::DiskFull`] (opening takes 4 KiB and the size of the last group; on a full disk from
+    /// the preallocated space of the log, which is enough if the disk keeps it, or nothing if no
+    /// group has to be copied). Errors of `replay`.
     pub fn open(
         disk: Arc<dyn Disk>,
         folder: &Path,
@@ -148,7 +148,7 @@ impl Log {
     /// when [`wait`](Self::wait) says so.
     ///
     /// Blocks while [`Options::buffer_bytes`] are waiting: the caller then writes them itself, or
-    /// waits for who does.
+    /// waits for the thread that does.
     ///
     /// # Errors
     /// [`Code::RowTooLarge`] above [`RECORD_BYTES_MAX`]; [`Code::DiskFull`] when there is no space
@@ -237,9 +237,10 @@ impl Log {
         self.wait(self.end())
     }
 
-    /// Records that the last group is durable, so that damage to it is told from a torn write. To
-    /// be called when the log has been idle for some milliseconds, and before it is closed. Does
-    /// nothing when that is recorded already, or when records are waiting or being written.
+    /// Records that the last group is durable, so that damage to it is distinguished from a torn
+    /// write. To be called when the log has been idle for some milliseconds, and before it is
+    /// closed. Does nothing when that is recorded already, or when records are waiting or being
+    /// written.
     ///
     /// # Errors
     /// [`Code::DiskFull`] when there is no space for the marker, which changes nothing;
@@ -263,8 +264,8 @@ impl Log {
         self.state.lock().segments.first_key_value().map_or(Lsn(0), |(_, first)| *first)
     }
 
-    /// A position after all records so far and before all later ones: what a checkpoint begun now
-    /// has to cover.
+    /// A position after all records so far and before all later ones: the position that a
+    /// checkpoint begun now must cover.
     pub fn end(&self) -> Lsn {
         self.state.lock().end()
     }

@@ -28,12 +28,13 @@ use crate::format::{BLOCK, GROUP_HEADER, Group, RECORD_HEADER, SegmentHeader, se
 use crate::scan::{Record, Scan};
 use crate::segment::{self, CreateError, damaged, offset_of};
 
-/// What the data files know of the log.
+/// The data files' knowledge of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The data files hold everything up to the record that ends here; later ones are replayed.
     pub lsn: Lsn,
-    /// What [`Log::durable`](crate::Log::durable) said when the checkpoint was written (or later).
+    /// The value of [`Log::durable`](crate::Log::durable) when the checkpoint was written (or
+    /// later).
     pub durable: Lsn,
 }
 

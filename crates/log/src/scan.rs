@@ -34,7 +34,7 @@ pub(crate) struct Scan {
     filled: usize,
 }
 
-/// What stands at a position inside a group.
+/// The record or padding at a position inside a group.
 #[derive(Debug)]
 pub(crate) enum Record<'a> {
     /// A record: where it ends, and its payload.
@@ -56,7 +56,7 @@ impl Scan {
         Ok(Self { path, header, seed, file, length, buffer: Vec::new(), at: 0, filled: 0 })
     }
 
-    /// Where a position stands in the file.
+    /// The offset of a position in the file.
     pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {
         segment::offset_of(self.header.first, lsn)
     }

@@ -43,7 +43,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The state of a log that begins or goes on with what was made ready.
+    /// The state of a log that begins, or continues with the prepared segment.
     pub(super) fn new(folder: &Path, from: Recovered) -> Self {
         let durable = from.header.durable;
         let reserved = offset_of(from.header.first, durable);
@@ -208,9 +208,9 @@ impl Log {
         self.check(state)
     }
 
-    /// Takes the space that is kept for records which free more ([`Log::append_freeing`]), and as much
-    /// for others, if there is room: what was freed must not be gone before the next record comes.
-    /// Whether all of it is there; who takes space for something else had better wait until it is.
+    /// Reserves the space for records which free more ([`Log::append_freeing`]), and as much for
+    /// others, if there is room: freed space must not be used up before the next record arrives.
+    /// Returns whether the reserve is complete; other users of space should wait until it is.
     pub fn keep_space(&self) -> bool {
         let wanted = self.options.kept_bytes() * 2;
         let mut kept = wanted;
@@ -223,9 +223,9 @@ impl Log {
         kept == wanted
     }
 
-    /// Gives space after the last record back, for somebody who frees more with it, until
+    /// Releases the space after the last record, for an operation that frees more with it, until
     /// [`Self::keep_space`]. What the last records take ([`Self::append_last`]) and what an opening
-    /// takes stays: what is lent may be gone for good. Whether there was any.
+    /// takes stays: released space may be lost for good. Returns whether there was any.
     pub fn lend_space(&self) -> bool {
         if self.options.kept_bytes() == 0 {
             return false;
