@@ -57,7 +57,7 @@ pub(crate) struct Channel {
     stream: Box<dyn Stream>,
     reader: FrameReader,
     pub(crate) writer: FrameWriter,
-    /// What client and server both can.
+    /// The capabilities that client and server share.
     pub(crate) capabilities: Capabilities,
     pub(crate) encrypted: bool,
     /// Bytes of packets since they were last counted.

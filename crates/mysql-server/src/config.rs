@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-/// What the edge is started with. Limits that `SET GLOBAL` can change come from the engine.
+/// The configuration of the edge. Limits that `SET GLOBAL` can change come from the engine.
 #[derive(Clone, Debug)]
 pub struct EdgeConfig {
     /// The folder for a certificate and keys of the edge's own.

@@ -95,7 +95,7 @@ fn keep(folder: &Path, name: &str, bytes: &[u8], env: &Env) -> Result<()> {
         })
 }
 
-/// The RSA key pair, made when it is first asked for: that takes up to some seconds.
+/// The RSA key pair, generated at its first use, which takes up to some seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct RsaStore {
     inner: Arc<Inner>,

@@ -219,7 +219,7 @@ pub(crate) async fn watch<T>(
     }
 }
 
-/// Answers an EXECUTE that asked for a cursor: the columns now, the rows at FETCH.
+/// Answers an EXECUTE that requests a cursor: the columns now, the rows at FETCH.
 pub(crate) fn open_cursor<S: BackendSession>(
     channel: &mut Channel,
     session: &S,

@@ -18,7 +18,7 @@ use pelorus_types::{Collation, Column};
 use crate::channel::FLUSH;
 use crate::recode::Recoder;
 
-/// A result set that gives as many rows at a time as are asked for.
+/// A result set that returns a requested number of rows at a time.
 pub(crate) struct RowSource {
     /// The columns as the rows come.
     columns: Vec<Column>,
@@ -39,7 +39,7 @@ enum Piece {
     Encoded(Bytes),
 }
 
-/// What [`RowSource::write`] came to.
+/// The result of [`RowSource::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// As many rows as were asked for, or enough to be sent; there may be more.

@@ -37,12 +37,12 @@ use crate::proof::{Guard, SharedGuard};
 use crate::statements::Statements;
 use crate::strangers::{Stranger, Strangers, origin};
 
-/// What all connections of one server share, over any number of listeners.
+/// The state that all connections of one server share, over any number of listeners.
 pub struct Edge<B: Backend> {
     shared: Arc<Shared<B>>,
 }
 
-/// What a connection needs of its server.
+/// The server's state that a connection needs.
 pub(crate) struct Shared<B: Backend> {
     pub(crate) backend: Arc<B>,
     pub(crate) guard: SharedGuard,

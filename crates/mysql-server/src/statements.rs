@@ -90,7 +90,8 @@ impl Statements {
         cursors.any(|cursor| !cursor.is_whole())
     }
 
-    /// Takes the rows of open cursors into memory: the next statement may need what they run on.
+    /// Reads the rows of open cursors into memory: the next statement may need the connection on
+    /// which they run.
     pub(crate) async fn hoard_cursors(&mut self) {
         for statement in self.open.values_mut() {
             if let Some(cursor) = &mut statement.cursor {
