@@ -94,7 +94,7 @@ pub enum Command<'a> {
 
 /// Flag of [`StmtExecute`]: rows are to be kept for COM_STMT_FETCH.
 pub const CURSOR_READ_ONLY: u8 = 1;
-/// Flags of cursors that nobody offers: for update, scrollable.
+/// Flags of unsupported cursors: for update, scrollable.
 pub const CURSOR_OTHERS: u8 = 6;
 
 /// COM_STMT_EXECUTE; the parameters are read by [`crate::prepared`], which knows their count.

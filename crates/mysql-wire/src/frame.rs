@@ -266,7 +266,7 @@ impl FrameWriter {
         self.out.is_empty()
     }
 
-    /// The bytes that wait to be sent; take from the front what was sent.
+    /// The bytes that wait to be sent; remove sent bytes from the front.
     pub fn buffer_mut(&mut self) -> &mut BytesMut {
         &mut self.out
     }

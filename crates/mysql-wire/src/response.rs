@@ -17,7 +17,7 @@ pub const ERR: u8 = 0xFF;
 /// First byte of a request for a file of the client.
 pub const LOCAL_INFILE: u8 = 0xFB;
 
-/// A change of the session that an OK packet tells of, when the client asked for it.
+/// A change of the session in an OK packet, if the client requested session tracking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateChange {
     /// A system variable has a new value.

@@ -71,7 +71,7 @@ impl<'a> RowEncoder<'a> {
     /// Appends the payload of a row.
     ///
     /// # Errors
-    /// When an integer does not fit the column's type; what was appended is of no use then.
+    /// When an integer does not fit the column's type; the appended bytes are invalid then.
     #[inline]
     pub fn encode(&mut self, row: usize, out: &mut BytesMut) -> Result<()> {
         match self.format {
