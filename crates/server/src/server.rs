@@ -28,10 +28,10 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Opens what the configuration names.
+    /// Opens the listeners that the configuration names.
     ///
     /// # Errors
-    /// An address that is taken or not ours.
+    /// An address that is in use or not local.
     pub async fn bind(config: &Config) -> Result<Self> {
         let mut listeners = Self::default();
         for address in &config.listen {

@@ -8,13 +8,13 @@ use pelorus_engine::config::server_options;
 pub(crate) struct Setting {
     /// Its name.
     pub(crate) key: &'static str,
-    /// What it may be.
+    /// Its valid values.
     pub(crate) kind: &'static str,
-    /// What it is when it is left out.
+    /// Its default.
     pub(crate) default: &'static str,
-    /// The option of `pelorus serve` that stands above it.
+    /// The option of `pelorus serve` that overrides it.
     pub(crate) option: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub(crate) meaning: &'static str,
 }
 
