@@ -47,8 +47,8 @@ impl Nulls {
     }
 }
 
-/// The values so far, in the forms of [`crate::ColumnType::arrow`]; what is pushed here must be
-/// noted in [`Builder::nulls`] too.
+/// The values so far, in the forms of [`crate::ColumnType::arrow`]; pushed values must be noted in
+/// [`Builder::nulls`] too.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "each is named as what it holds")]
 pub enum Values {
@@ -164,7 +164,7 @@ impl Builder {
         }
     }
 
-    /// Takes back what a row that failed half-way has left.
+    /// Removes the values of a row that failed half-way.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             Values::Int(values) => values.truncate(rows),

@@ -20,7 +20,7 @@ pub const UTF8MB4_BIN: Collation = Collation(46);
 /// `utf8mb4_0900_ai_ci`: MySQL's default.
 pub const UTF8MB4_0900_AI_CI: Collation = Collation(255);
 
-/// What is known of a collation.
+/// The properties of a collation.
 #[derive(Debug)]
 pub struct Info {
     /// The number.
@@ -73,7 +73,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 impl Collation {
-    /// What is known of it, if anything.
+    /// Its properties, if they are known.
     pub fn info(self) -> Option<&'static Info> {
         TABLE.by_id.get(&self.0)
     }
