@@ -174,7 +174,7 @@ impl Picked {
         }
     }
 
-    /// The part in the picked rows, from functions that append a range and that find one.
+    /// The values in the picked rows, from functions that append a range and that find one.
     fn gather(
         &self,
         extend: impl Fn(Range<usize>, &mut Vec<u32>),

@@ -24,7 +24,7 @@ pub(crate) struct Header {
     pub(crate) map: (u64, u64, u64),
 }
 
-/// The part in a slot.
+/// The content of a slot.
 #[derive(Clone, Debug)]
 pub(crate) enum Slot {
     Valid(Header),

@@ -258,7 +258,7 @@ impl Parser<'_> {
         Ok(Some(length))
     }
 
-    /// The part in parentheses after a type; `place` is for errors.
+    /// The content of the parentheses after a type; `place` is for errors.
     fn lengths(&mut self, out: &mut TypeName, place: (&str, usize)) -> Result<()> {
         match out.base {
             Base::Enum | Base::Set => {
