@@ -14,7 +14,7 @@ const OURS: &str = "pelorus";
 const THEIRS: &str = "mysql";
 const PARTS: &str = "snapshot,stream,latency,load,queries,peers";
 
-/// Seconds behind that are no lag: what moves below it is the pace of the commits.
+/// A lag of fewer seconds counts as none: it only reflects the pace of the commits.
 const LAG: f64 = 0.1;
 
 /// Rows a second that a first reading need not exceed, whatever `mysqldump` does.

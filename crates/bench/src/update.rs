@@ -113,7 +113,7 @@ fn scan_once(database: &Arc<Database>, of: Filled) -> anyhow::Result<f64> {
     Ok(seconds * 1e9 / rows as f64)
 }
 
-/// Upserts for some time with scans beside them; gives the sizes of the file.
+/// Runs upserts for some time with concurrent scans; returns the sizes of the file.
 fn beside(
     database: &Arc<Database>,
     (updated, twin): (Filled, Filled),

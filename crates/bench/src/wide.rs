@@ -140,7 +140,7 @@ pub(crate) fn scan(snapshot: &TableSnapshot) -> anyhow::Result<Scanned> {
             scanned.rows += batch.num_rows() as u64;
             let ids = batch.column(0).as_primitive::<Int64Type>();
             scanned.ids += ids.values().iter().map(|id| id.cast_unsigned()).sum::<u64>();
-            // What nobody looks at need not even be in memory.
+            // Values that are never read need not even be in memory.
             std::hint::black_box(batch.columns().iter().map(looked_at).fold(0, u64::wrapping_add));
         }
     }
