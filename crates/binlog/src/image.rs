@@ -52,8 +52,8 @@ pub struct ImageBuilder {
     rows: usize,
     changes: Vec<DocumentChange>,
     bound: Option<(Arc<TableMap>, Vec<Step>)>,
-    /// What the image of before has in each column of the table, of the row at hand; empty where
-    /// nobody asks.
+    /// The before-image's value in each column of the table, for the current row; empty if it is
+    /// not needed.
     old: Vec<Old>,
 }
 
@@ -270,7 +270,7 @@ impl ImageBuilder {
         })
     }
 
-    /// Reads an image in which some documents are told by their changes.
+    /// Reads an image in which some documents are partial updates.
     fn read_changes(
         &mut self,
         steps: &[Step],
@@ -350,7 +350,7 @@ fn note_presence(bits: &mut Option<BooleanBufferBuilder>, has: bool, rows: usize
     }
 }
 
-/// Visits the values of an image: column, bytes (`None` for NULL), bytes left behind the value.
+/// Visits the values of an image: column, bytes (`None` for NULL), bytes left after the value.
 fn walk<'a>(
     steps: &[Step],
     present: &Present,

@@ -101,8 +101,8 @@ impl Query {
 }
 
 impl Status {
-    /// Reads the variables; whatever follows a variable that is not known stays unread, because its
-    /// length is not told.
+    /// Reads the variables; the part after an unknown variable stays unread, because its length is
+    /// unknown.
     fn read(bytes: &[u8]) -> Result<Self> {
         let mut this = Self::default();
         let mut reader = Reader::new(bytes);
@@ -120,7 +120,7 @@ impl Status {
             0 => self.flags2 = Some(reader.u32()?),
             1 => self.sql_mode = Some(reader.u64()?),
             2 => {
-                // The catalog of MySQL 5.0, with a zero behind it.
+                // The catalog of MySQL 5.0, with a zero after it.
                 reader.short_bytes()?;
                 reader.zero()?;
             }
