@@ -96,7 +96,7 @@ fn the_file_does_not_grow_beyond_its_limit() {
     allocator.check().unwrap();
 }
 
-/// Every unit by itself: the slowest and most obvious allocator.
+/// Every unit separately: the slowest and most obvious allocator.
 #[derive(Default)]
 struct Bitmap(Vec<bool>);
 

@@ -211,7 +211,7 @@ impl BlockFile {
         let new = self.store_at(&draft, old.length, extent)?;
         let mut space = self.space.lock();
         if self.place(id).ok() != Some(old) {
-            // It was freed meanwhile; nobody has seen the copy.
+            // It was freed meanwhile; no reader has seen the copy.
             return space.allocator.free(extent).map(|()| 0);
         }
         self.table.write().insert(number, new);
