@@ -33,7 +33,7 @@ pub struct Login {
     pub collation: u16,
     /// The client counts found rows, not changed ones (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
-    /// Somebody types the statements (CLIENT_INTERACTIVE).
+    /// A person types the statements (CLIENT_INTERACTIVE).
     pub interactive: bool,
     /// A space is allowed between a function's name and its parenthesis (CLIENT_IGNORE_SPACE).
     pub ignore_space: bool,

@@ -601,8 +601,8 @@ fn scratch(env: &Env, data: &Path) -> Result<(Scratch, PathBuf)> {
     }
 }
 
-/// The files of the data folder that every start leaves behind and that are not there, with what
-/// that means where there are tables already.
+/// The files of the data folder that every start writes and that are missing, with the consequence
+/// if there are tables already.
 fn missing(env: &Env, data: &Path) -> Result<Vec<(&'static str, &'static str)>> {
     let mut missing = Vec::new();
     for (name, what) in [
@@ -704,8 +704,7 @@ fn uuid(env: &Env) -> String {
     format!("{a}-{b}-{c}-{d}-{e}")
 }
 
-/// Looks after the links while nobody else does: opens those that could not be opened, and asks
-/// those that were away.
+/// Looks after idle links: opens those that could not be opened, and tries unreachable ones again.
 async fn watch(engine: std::sync::Weak<Engine>, mut wanted: Wanted) {
     loop {
         if let Some(engine) = engine.upgrade() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pelorus_error::{Error, Result};
 use tokio::sync::watch;
 
-/// What somebody asked of a session.
+/// The requests to a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Wish {
     /// Counts `KILL QUERY`, so that each stops at most one statement.

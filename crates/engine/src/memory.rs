@@ -39,7 +39,7 @@ impl Budgets {
     /// system, the stacks of threads and uncounted memory, and five sixteenths to queries.
     pub(crate) fn of_machine(env: &Env, limit: Option<u64>) -> Self {
         const SMALLEST: u64 = 64 << 20;
-        // Where the memory cannot be told, as much as of a machine with this.
+        // If the memory of the machine is unknown, this is assumed.
         let machine = memory_of_machine(env).unwrap_or(16 << 30);
         let memory = limit.map_or(machine, |limit| (limit / 7).saturating_mul(8).min(machine));
         let least = SMALLEST.min(memory / 8);

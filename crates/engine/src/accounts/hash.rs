@@ -55,7 +55,7 @@ fn known_plugin(name: &str) -> Result<&'static str> {
         .ok_or_else(|| Error::new(Code::PluginNotLoaded, format!("Plugin '{name}' is not loaded")))
 }
 
-/// Refuses passwords with which nobody could log in. Hashing takes time with the square of their
+/// Refuses passwords with which no client could log in. Hashing takes time with the square of their
 /// length, but for `mysql_native_password`.
 fn check_length(plugin: &str, password: &str) -> Result<()> {
     if plugin == NATIVE || password.len() <= auth::MAX_PASSWORD {

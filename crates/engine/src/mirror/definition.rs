@@ -80,7 +80,7 @@ pub(super) const COMPUTED: &str = "computed default";
 fn plain(column: &mut ColumnDefinition) {
     column.comment = None;
     if column.generated.take().is_some() {
-        // Whether it can be NULL is said behind the expression, or not at all.
+        // Whether it can be NULL is written after the expression, or not at all.
         column.default = None;
         column.comment = Some(GENERATED.to_owned());
     }
@@ -147,7 +147,7 @@ fn concerns(action: &AlterAction) -> bool {
         | AlterAction::DropConstraint(_)
         | AlterAction::AlterCheck(..)
         | AlterAction::RenameKey(..)
-        // The stream carries it out by itself.
+        // The stream executes it.
         | AlterAction::Rename(_)
         | AlterAction::KeyVisible(..)
         | AlterAction::OrderBy(_)

@@ -101,7 +101,8 @@ impl Definer {
         }
         check_partitions(def, &derived)?;
         let store = self.catalog.store();
-        // Dropped when the new definition is there: until then nobody writes rows for the old one.
+        // Dropped when the new definition is there: until then no session writes rows for the old
+        // one.
         let _frozen = store.freeze(def.id)?;
         let mut plan = Plan::new(self, def, &definition, &derived, origins)?;
         plan.copies |= repartitions;

@@ -35,7 +35,7 @@ const BATCH_ROWS: usize = 8192;
 /// The buckets of a histogram when none are asked for, as in MySQL.
 const BUCKETS: u32 = 100;
 
-/// Whether values of a type can be told apart: not texts of which it is not known how they compare.
+/// Whether values of a type can be compared: not texts whose collation rules are unknown.
 fn is_comparable(ty: &ColumnType) -> bool {
     if !ty.is_string() || ty.is_binary_string() {
         return true;

@@ -274,7 +274,8 @@ impl Catalog {
 }
 
 impl Drop for Catalog {
-    /// An engine that is not closed leaves no thread behind; the log has what there is to keep.
+    /// Dropping an engine that was not closed stops its threads; the log contains all durable
+    /// changes.
     fn drop(&mut self) {
         self.store.stop_maintenance();
         self.store.stop_syncing();
@@ -285,7 +286,7 @@ impl Drop for Catalog {
     }
 }
 
-/// Starts a thread that works on the store until it is told to stop.
+/// Starts a thread that works on the store until it is stopped.
 fn spawn(
     name: &str,
     store: &Arc<Database>,

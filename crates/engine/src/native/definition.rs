@@ -48,8 +48,8 @@ pub(crate) enum DefaultValue {
 pub(crate) struct AutoIncrement {
     /// Its position.
     pub(crate) column: usize,
-    /// The next number, shared by all definitions of the table. Whoever takes numbers persists
-    /// the new one under [`NativeDef::auto_key`] with its commit.
+    /// The next number, shared by all definitions of the table. A statement that takes numbers
+    /// persists the new one under [`NativeDef::auto_key`] with its commit.
     pub(crate) next: Arc<AtomicU64>,
 }
 

@@ -229,7 +229,7 @@ pub(crate) fn constant(
     Ok((value_at(&array, &ty, 0)?, ty))
 }
 
-/// A constant names no column, so that nobody asks for one.
+/// A constant names no column, so this is never called.
 fn unreachable_column<'a>() -> &'a ArrayRef {
     static EMPTY: std::sync::LazyLock<ArrayRef> =
         std::sync::LazyLock::new(|| Arc::new(arrow::array::NullArray::new(1)));

@@ -143,7 +143,7 @@ fn of_partition(partition: &PartitionDefinition) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what whoever wrote it would rely on.
+/// Refuses an option on which its author would rely.
 fn promise(option: &TableOption) -> Result<()> {
     let is = |words: &[&str]| words.iter().any(|word| option.value.eq_ignore_ascii_case(word));
     let advice = match option.name.as_str() {

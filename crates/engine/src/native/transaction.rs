@@ -186,7 +186,7 @@ impl NativeTransaction {
         let oldest = self.savepoints.first().map_or(self.undo.end(), |(_, place)| *place);
         self.undo.forget_before(oldest);
         if self.savepoints.is_empty() {
-            // Nothing goes back behind the locks that there are.
+            // No undo step refers to a state before these locks.
             self.locked.clear();
         }
     }
@@ -275,7 +275,7 @@ struct TableWrites {
     live: Vec<bool>,
     /// What the keys of the entries and the batches take.
     bytes: usize,
-    /// The keys of the entries, once somebody has read the table.
+    /// The keys of the entries, after the table has been read.
     hidden: OnceLock<Arc<HashSet<Vec<u8>>>>,
 }
 
@@ -287,7 +287,7 @@ struct Batch {
     begin: usize,
     /// What the values take.
     bytes: usize,
-    /// The rows that are there, once somebody has read them.
+    /// The existing rows, after they have been read.
     shown: OnceLock<Vec<ArrayRef>>,
 }
 
@@ -368,7 +368,7 @@ impl TableWrites {
             if first.rows() > second.rows() || rows > JOINED_ROWS || bytes > JOINED_BYTES {
                 return;
             }
-            // Batches that do not fit together are found out by whoever reads them.
+            // Batches that do not fit together are detected by their reader.
             let Ok(columns) = joined(&[first.columns.as_slice(), second.columns.as_slice()]) else {
                 return;
             };

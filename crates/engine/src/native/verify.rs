@@ -70,7 +70,7 @@ impl Reader<'_> {
         let mut said: Vec<String> =
             problems.iter().map(|it| format!("{}, {it}", self.place(&it.key))).collect();
         match self.placed() {
-            // What cannot be read has been told.
+            // A part that cannot be read has been reported.
             Err(error) if error.code() == Code::FileDamaged && !said.is_empty() => {}
             found => said.extend(found?),
         }

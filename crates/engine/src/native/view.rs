@@ -176,7 +176,7 @@ fn has_key(def: &NativeDef, wanted: &str) -> bool {
 /// A definition that has changed since one of the two was taken (1412).
 pub(crate) fn table_of(pin: &Snapshot, def: &NativeDef) -> Result<Arc<TableSnapshot>> {
     let table = pin.table(def.id).map_err(|error| match error.code() {
-        // It was written anew after the version was pinned.
+        // It was written again after the version was pinned.
         Code::HistoryTooOld => Error::table_changed(),
         _ => error,
     })?;

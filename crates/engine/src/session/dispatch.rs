@@ -153,7 +153,7 @@ impl Session {
             .filter(|word| !matches!(*word, "NO_WRITE_TO_BINLOG" | "LOCAL"))
             .collect();
         match words.as_slice() {
-            // Accounts are read when somebody logs in.
+            // Accounts are read at each login.
             ["PRIVILEGES"] => self.engine.accounts().forget_failures(),
             ["TABLES" | "TABLE"] => {
                 self.engine.links().forget();

@@ -402,8 +402,9 @@ impl Session {
         let (zones, store) = (self.engine.zones(), self.engine.native().store());
         let (mirrors, name) = (self.engine.mirrors(), link.name().to_lowercase());
         let is_connected = mirrors.is_connected(&name);
-        // Who bears old rows gets the zone that a server which is away had. Others have just been
-        // told that there is nothing newer: it is there, and perhaps another since it was asked.
+        // A session that accepts old rows gets the last known zone of an unreachable server. For
+        // the others the server has just answered, and its zone may have changed since it was last
+        // read.
         let is_away = !is_connected && !most.is_zero();
         let last = if is_away { zones.last(link) } else { None };
         let patience = if last.is_some() { Duration::ZERO } else { patience };

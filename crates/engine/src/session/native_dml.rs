@@ -61,8 +61,8 @@ impl Session {
         outcome
     }
 
-    /// Plans a statement and carries it out, again where somebody else was faster. `is_numbered` says
-    /// in the end whether it has made AUTO_INCREMENT values.
+    /// Plans and executes a statement, and repeats both after a conflict with another session.
+    /// `is_numbered` says in the end whether it has made AUTO_INCREMENT values.
     async fn change_until_done(
         &mut self,
         change: &Parsed<'_>,
@@ -106,7 +106,7 @@ impl Session {
             check_charset(charset)?;
         }
         if !load.local {
-            // As on a server, what else is wrong is told first.
+            // As on a server, other errors are reported first.
             let view = self.view();
             self.native_statement(&view).loader(load)?;
             return Err(Error::new(
@@ -177,7 +177,7 @@ impl Session {
         self.tell(&mut plan, &counts);
         loading.counts.add(&counts);
         loading.counts.ignored_rows.clear();
-        // What is told at the end is told of all pieces.
+        // The report at the end covers all pieces.
         loading.numbers = loading.numbers.then(plan.numbers);
         plan.numbers = loading.numbers;
         if let Some(first) = loading.numbers.first_made {
@@ -259,7 +259,7 @@ impl Session {
         let mut warnings = std::mem::take(&mut plan.warnings);
         if let [change] = plan.changes.as_slice() {
             plan.numbers = plan.numbers.of_written(change, counts);
-            // Of more than fit, nobody will see the text.
+            // Texts beyond the limit are never shown.
             let shown = counts.ignored_rows.len().min(self.diagnostics.limit());
             for &row in &counts.ignored_rows[..shown] {
                 let Some((columns, at)) = change.put_at(row) else { continue };

@@ -154,7 +154,7 @@ impl Session {
                 }
                 _ => self.describe_query(sql).await?,
             },
-            // What other statements give is told when they are executed.
+            // Columns of other statements are sent when they are executed.
             _ => Vec::new(),
         };
         entry.names = columns.iter().map(|column| column.name.clone()).collect();
@@ -196,7 +196,7 @@ impl Session {
             | Statement::Execute(_)
             | Statement::ExecuteImmediate(_)
             | Statement::Deallocate(_)
-            // Nobody could ask the client for the file.
+            // There would be no client that could be asked for the file.
             | Statement::Write(Write { kind: WriteKind::Load, .. }) => {
                 return Err(Error::new(
                     Code::NotPreparable,
@@ -272,8 +272,8 @@ impl Session {
         outcome.map(|outcome| named(outcome, &entry))
     }
 
-    /// Lets the session read text and names as it did when a statement was prepared. Whoever calls
-    /// this calls [`Self::leave_prepared`], as [`Self::run`] does where a kill has come between.
+    /// Lets the session read text and names as it did when a statement was prepared. The caller
+    /// also calls [`Self::leave_prepared`], as [`Self::run`] does where a kill has come between.
     pub(super) fn enter_prepared(&mut self, entry: &Entry, has_parameters: bool) {
         let own = std::mem::replace(&mut self.database, entry.database.clone());
         self.own_database = Some(own);

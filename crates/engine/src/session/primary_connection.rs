@@ -35,7 +35,7 @@ impl Session {
             tokens.any(|token| token.kind == TokenKind::UserVariable)
         };
         if write.kind == WriteKind::Call && has_variables() {
-            // The procedure may change them, on a connection where nobody would see it.
+            // The procedure may change them, on a connection whose variables are not read.
             return Err(Error::unsupported("CALL with user variables as arguments"));
         }
         let place = self.place(&write.tables).await?;

@@ -274,8 +274,8 @@ impl Session {
         self.context_over(view, None)
     }
 
-    /// The same for a query of the client's own, which `sql_select_limit` limits. Whoever comes here
-    /// has seen to its locks, or only describes it.
+    /// The same for a query of the client's own, which `sql_select_limit` limits. The caller
+    /// handles its locks, or only describes it.
     pub(super) fn context_of_query(&self, view: &Arc<View>) -> QueryContext {
         let mut context = self.context(view);
         context.options.select_limit = self.select_limit();

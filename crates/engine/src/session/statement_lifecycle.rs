@@ -379,7 +379,7 @@ pub(super) fn has_secret(statement: &Statement, mode: Mode) -> bool {
         | Statement::ExecuteImmediate(PrepareSource::Text(text)) => {
             match pelorus_sql::classify(text, mode) {
                 Ok(inner) => has_secret(&inner, mode),
-                // Nobody knows what it was to be.
+                // Its kind is unknown.
                 Err(_) => true,
             }
         }

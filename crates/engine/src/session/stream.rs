@@ -52,8 +52,8 @@ impl Limits {
                 None => std::future::pending().await,
             }
         };
-        // What is asked beside it may have used up the turn of the task, each time anew: then it
-        // would be put off for ever.
+        // Work next to this poll may use up the task's budget each time: then this future would
+        // never proceed.
         tokio::task::coop::unconstrained(async {
             tokio::select! {
                 () = self.stop.asked() => Error::interrupted(),

@@ -21,8 +21,8 @@ use crate::variables::VarValue;
 pub(super) struct Transaction {
     /// The open transaction.
     pub(super) open: Option<Open>,
-    /// Its link was told to end it, and has not answered. Still so when the next statement begins,
-    /// nobody waited for the answer.
+    /// The link was requested to end it, and has not answered. If this is set when the next
+    /// statement begins, the answer was not awaited.
     ending: bool,
     /// Connections of the session's own, by name of the link. They are kept once made, because
     /// `LAST_INSERT_ID()` inside a later statement, temporary tables and locks belong to them.
@@ -224,7 +224,7 @@ impl Session {
         if !goes_on {
             self.transaction.open = None;
         }
-        // A connection that is lost has rolled back by itself.
+        // The server rolls back the transaction of a lost connection.
         let is_gone = !self.transaction.pinned.contains_key(link);
         if is_gone && word == "ROLLBACK" { Ok(()) } else { result }
     }
@@ -405,8 +405,8 @@ impl Session {
     /// Makes what a transaction wrote to native tables visible.
     ///
     /// # Errors
-    /// A row that somebody else has written since the transaction began (1213), and 1317 when it is
-    /// killed while it waits for others or for memory: everything is rolled back.
+    /// A row that another session has written since the transaction began (1213), and 1317 when it
+    /// is killed while it waits for other commits or for memory: everything is rolled back.
     fn commit_native(&self, native: NativeTransaction) -> Result<()> {
         if !native.has_written() {
             return Ok(());

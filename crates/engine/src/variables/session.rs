@@ -14,7 +14,7 @@ type Values = BTreeMap<&'static str, VarValue>;
 #[derive(Debug)]
 pub(crate) struct Globals {
     values: RwLock<Arc<Values>>,
-    /// The names that somebody has set, in the configuration or by `SET GLOBAL`.
+    /// The names that were set explicitly, in the configuration or by `SET GLOBAL`.
     chosen: RwLock<BTreeSet<&'static str>>,
 }
 
@@ -242,7 +242,7 @@ const SQL_MODES: &[(&str, u8)] = &[
     ("TIME_TRUNCATE_FRACTIONAL", 32),
 ];
 
-/// What `ANSI` and `TRADITIONAL` switch on beside themselves.
+/// The modes that `ANSI` and `TRADITIONAL` imply.
 const ANSI: [&str; 5] =
     ["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"];
 const TRADITIONAL: [&str; 6] = [

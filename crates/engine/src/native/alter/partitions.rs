@@ -208,7 +208,8 @@ impl Definer {
         // What is wrong with it shows before rows are gone.
         Derived::of(&def.database, &definition, def.mode)?;
         let store = self.catalog.store();
-        // Nobody writes rows between the two: they would stay in a partition that no definition has.
+        // No session writes rows between the two: they would stay in a partition that no definition
+        // has.
         let _frozen = store.freeze(def.id)?;
         store.drop_partitions(def.id, &keys)?;
         // Who reads the past would not find the rows by the bounds that are left.

@@ -140,7 +140,7 @@ fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
     }
     let count = match list.len() {
         0 => usize::try_from(partitioning.count.unwrap_or(1)).unwrap_or(usize::MAX),
-        // A number that stands beside a list says nothing more (`take_count`).
+        // A number next to a list adds nothing (`take_count`).
         listed => listed,
     };
     if count == 0 {

@@ -213,7 +213,7 @@ impl Images {
     }
 }
 
-/// `PARTITION BY (expressions)`: each part of the key by itself.
+/// `PARTITION BY (expressions)`: each part of the key separately.
 fn value_may_hold(parts: &[Part], key: &[u8], images: &[(usize, Images)]) -> bool {
     let Some(fields) = encode::fields(parts, key) else { return true };
     images.iter().all(|(number, images)| match (parts.get(*number), fields.get(*number)) {

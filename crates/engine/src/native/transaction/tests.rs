@@ -312,7 +312,7 @@ async fn locks_are_taken_once_and_outlive_savepoints() {
         assert_eq!(tx.tables.lock()[&def.id].entries.len(), 3);
         check_bytes_kept(&tx);
     }
-    // Somebody else writes a row that was locked behind the savepoint.
+    // Another session writes a row that was locked after the savepoint.
     client.run("UPDATE t SET a = 9 WHERE id = 3").await;
     let commit = tx.commit(Wanted::Synced).unwrap();
     assert_eq!(engine.native().store().commit(&commit).unwrap_err().errno(), 1213);

@@ -35,7 +35,7 @@ impl UndoLog {
         self.steps.push_back(step);
     }
 
-    /// Nobody will go back further than to a place.
+    /// Forgets steps before a place: no rollback will go back further.
     pub(super) fn forget_before(&mut self, place: usize) {
         let count = place.saturating_sub(self.forgotten).min(self.steps.len());
         self.steps.drain(..count);

@@ -64,7 +64,7 @@ impl Numbers {
             return Numbers::default();
         }
         let ignored = &counts.ignored_rows;
-        // Of very many rows nobody knows which were left out.
+        // Of very many rows it is not known which were left out.
         if counts.ignored != ignored.len() as u64 || made.len() != change.puts_count() {
             return self;
         }
@@ -171,7 +171,7 @@ pub(crate) fn free_from(store: &Arc<Database>, def: &NativeDef, first: u64) -> R
 /// Errors of writing it down.
 pub(crate) fn restart(store: &Database, def: &NativeDef, next: u64) -> Result<()> {
     let Some(auto) = &def.auto else { return Ok(()) };
-    // Whoever takes a number from now on finds the new bound and raises it.
+    // A statement that takes a number from now on finds the new bound and raises it.
     let _held = RAISING.lock();
     auto.next.store(next, Ordering::Release);
     let values = vec![(NativeDef::auto_key(def.id), Some(next.to_le_bytes().to_vec()))];
@@ -209,7 +209,8 @@ pub(crate) fn number_in(array: &ArrayRef, row: usize) -> Option<u64> {
 /// # Errors
 /// Errors of writing them down.
 pub(crate) fn keep(store: &Database, tables: &[Arc<NativeDef>]) -> Result<()> {
-    // Whoever takes a number meanwhile finds the lower bound and raises it, before it is used.
+    // A statement that takes a number meanwhile finds the lower bound and raises it, before the
+    // number is used.
     let _held = RAISING.lock();
     let next = |def: &Arc<NativeDef>| {
         let next = def.auto.as_ref()?.next.load(Ordering::Acquire).to_le_bytes().to_vec();
@@ -315,7 +316,7 @@ impl Walk {
         Ok(Arc::new(UInt64Array::from(filled)))
     }
 
-    /// One that may be negative, which moves no counter; clients are told its bits.
+    /// One that may be negative, which moves no counter; clients receive its bits.
     fn given_signed(&mut self, value: i64) {
         match u64::try_from(value) {
             Ok(value) => self.given(value),

@@ -89,7 +89,7 @@ fn named(store: &Arc<Database>, changes: &[Change], error: Error) -> Error {
         let (batch, row) = found.ok()??;
         Some(duplicate_entry(&change.def, batches[batch], row))
     });
-    // Whoever wrote the row may have deleted it meanwhile.
+    // The session that wrote the row may have deleted it meanwhile.
     found.unwrap_or(error)
 }
 

@@ -47,8 +47,8 @@ impl Statement<'_> {
             }
             tables.push((def, alias));
         }
-        // One query for all of them: what goes of one table stands beside what goes of the others, also
-        // where the query would find something else each time.
+        // One query for all of them: the deleted rows of all tables are from the same result, even
+        // if the query is not deterministic.
         let wanted: Vec<Wanted<'_>> =
             tables.iter().map(|(def, alias)| (&**def, alias.as_str(), &*def.key)).collect();
         let found = self.rows_of_tables(&wanted, (&with, &from)).await?;

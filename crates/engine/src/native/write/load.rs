@@ -334,7 +334,7 @@ fn last_value(fields: &ArrayRef) -> Result<Typed> {
 /// The fields of a variable.
 ///
 /// # Errors
-/// Text that is no UTF-8 (1300): nobody could see any more what the bytes were.
+/// Text that is no UTF-8 (1300): the original bytes would be lost.
 fn variable(fields: BinaryArray, is_binary: bool) -> Result<ArrayRef> {
     if is_binary {
         return Ok(Arc::new(fields));

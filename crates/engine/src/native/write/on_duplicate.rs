@@ -52,7 +52,7 @@ struct Merged {
 
 impl Merged {
     /// The number of the first row that was new, else what `LAST_INSERT_ID(...)` was given. The
-    /// client is told of the last row where there is neither, if any row was written.
+    /// client receives the number of the last row if there is neither, if any row was written.
     fn numbers(&self, def: &NativeDef, given: &[ArrayRef], made: Option<&[bool]>) -> Numbers {
         let told = self.told.map(|(_, number)| number);
         let Some(column) = def.auto.as_ref().map(|auto| auto.column) else {
@@ -186,7 +186,7 @@ impl Statement<'_> {
                 .filter_map(|(row, _)| u32::try_from(row).ok())
                 .collect();
             if !written.is_empty() {
-                // A key that somebody else writes meanwhile is a conflict, new or not.
+                // A key that another session writes meanwhile is a conflict, new or not.
                 let rows = taken(&merged.rows, &written)?;
                 check_bytes(bytes_of(&rows))?;
                 change.puts.push((rows, Mode::Replace));

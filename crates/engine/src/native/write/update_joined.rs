@@ -80,8 +80,8 @@ impl Statement<'_> {
             let _ = write!(from, " WHERE {selection}");
         }
         let with = update.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
-        // One query for all tables: what is changed in one stands beside what is changed in the others,
-        // also where the query would find something else each time.
+        // One query for all tables: the changed rows of all tables are from the same result, even
+        // if the query is not deterministic.
         let mut wanted: Vec<String> = Vec::new();
         for (table, assignments) in &targets {
             let Joined { alias, def: Some(def) } = &tables[*table] else { continue };

@@ -4,7 +4,7 @@ use pelorus_functions::assignment::{Level, Warning};
 
 use crate::diagnostics::{self, Diagnostics};
 
-/// Most warnings that anybody can ask for: the largest `max_error_count`.
+/// Most warnings that a client can request: the largest `max_error_count`.
 const KEPT: usize = 65_535;
 
 /// Warnings that columns left, and how many there were in all. Of very many those of the first rows

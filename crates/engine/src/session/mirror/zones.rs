@@ -87,7 +87,7 @@ impl Zones {
             return Some(zone.clone());
         }
         let asked = known.filter(|it| it.asked.is_younger(Self::AGAIN, now));
-        // Of what one waits for nobody waits anew.
+        // Concurrent callers share one wait.
         let waited = asked.as_ref().map_or(Duration::ZERO, |it| now.at.saturating_sub(it.asked.at));
         let told = match asked {
             Some(asked) => asked.told,
@@ -112,7 +112,7 @@ impl Zones {
         }
     }
 
-    /// Asks a server beside the statement. Whoever came first asks; two may do so at once.
+    /// Asks a server concurrently with the statement. The first caller asks; two may do so at once.
     fn ask_again(&self, link: &Link, store: &Arc<Database>, env: &Env, asked: Asked) -> Told {
         let (tell, told) = watch::channel(None);
         let answer = {
@@ -133,7 +133,7 @@ impl Zones {
             }
             keep_for_restarts(&store, &link, &zone);
             zones.note(link.name(), asked, zone.clone());
-            // Perhaps nobody waits any more.
+            // Perhaps no caller waits any more.
             tell.send(Some(zone)).ok();
         });
         told
