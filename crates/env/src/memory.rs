@@ -34,7 +34,7 @@ pub fn resident() -> Option<u64> {
 }
 
 /// Makes a binary use jemalloc, set up for a database: large buffers are kept for reuse like small
-/// ones, and what nobody has used for ten seconds is given back by a thread in the background.
+/// ones, and a background thread returns memory that has been unused for ten seconds.
 #[macro_export]
 macro_rules! use_jemalloc {
     () => {

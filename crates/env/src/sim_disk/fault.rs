@@ -4,8 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The machine stops in the middle of a changing operation: its effect is pending, and this
-    /// and all later calls fail until the disk is told to crash.
+    /// The machine stops in the middle of a changing operation: its effect is pending, and this and
+    /// all later calls fail until the crash is requested.
     Crash,
     /// A read fails.
     ReadError,

@@ -77,7 +77,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 #[derive(Debug)]
 pub struct Condvar {
     inner: inner::Condvar,
-    /// How often somebody was woken.
+    /// The number of notifications.
     notified: AtomicU64,
 }
 
