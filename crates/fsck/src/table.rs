@@ -203,7 +203,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Verifies the translation table, the root, and blocks that nobody names.
+    /// Verifies the translation table, the root, and unreferenced blocks.
     fn rest(&mut self, chosen: &Generation, manifest: Option<&Manifest>, seen: &BTreeSet<u64>) {
         self.count_opened(chosen);
         let others: Vec<&Entry> =
