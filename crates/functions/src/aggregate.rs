@@ -222,7 +222,7 @@ pub fn resolve(
         }
         "GROUP_CONCAT" => {
             let (values, order, _) = concat::parts(&upper, args)?;
-            // What the first of equal rows is sorted by is kept beside its values.
+            // The sort key of the first of equal rows is stored with its values.
             let kept = &args[..values.len() + usize::from(concat::is_ordered(order))];
             Ok(distinct::wrap(plain, (kept, kept), values.len(), ctx))
         }

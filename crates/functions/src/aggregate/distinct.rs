@@ -79,7 +79,7 @@ impl Rows {
     }
 
     fn size(&self) -> usize {
-        /// What an allocation takes beside its bytes.
+        /// The overhead of an allocation.
         const ALLOCATION: usize = 16;
         let known = self.known.as_ref().map_or(0, |known| bytes_of_set(known.capacity(), 8));
         let others = self.others.as_ref().map_or(0, |others| {
@@ -188,7 +188,7 @@ fn key(value: &Value, slot: &Slot, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&value.to_bits().to_be_bytes());
         }
     }
-    // The length behind keeps the keys of several values apart.
+    // The length after each key separates the keys of several values.
     let length = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
     out.extend_from_slice(&length.to_be_bytes());
     Ok(())

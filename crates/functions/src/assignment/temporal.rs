@@ -87,7 +87,7 @@ impl Calendar {
         }
     }
 
-    /// Whether the moment of a TIMESTAMP cannot be told from what the session's clock showed then.
+    /// Whether the local time of a TIMESTAMP in the session's zone is ambiguous.
     fn is_shown_twice(&self, value: DateTime, report: &Reporter) -> bool {
         matches!(timestamp_to_utc(value.pack(), report.policy.time_zone), Stored::Twice(_))
     }

@@ -182,7 +182,7 @@ impl<T: Copy> Number<T> {
     }
 }
 
-/// Such a text beside values that are no constants.
+/// Such a text compared with values that are not constants.
 enum Beside {
     Real(Number<f64>),
     Decimal(Number<Decimal>),

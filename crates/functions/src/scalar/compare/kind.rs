@@ -483,8 +483,8 @@ fn class(value: &Arg, item: &Arg) -> u8 {
     }
 }
 
-/// A text among several dates and texts is a date to a MySQL beside all of them; beside constants
-/// without a DATETIME its time of day is cut off.
+/// In MySQL a text among several dates and texts is a date when compared with all of them; compared
+/// with constants without a DATETIME its time of day is cut off.
 fn dated_kind(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Kind>> {
     let real: Vec<&Arg> = list.iter().filter(|item| !item.is_null()).collect();
     let is_among = !ctx.of_mariadb

@@ -413,7 +413,7 @@ pub(crate) fn to_base64(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
     let chars = encoded.saturating_add(encoded.saturating_sub(1) / 76);
     Ok(Call::rowwise(name, args, ctx, own_text(chars, ctx), |batch, row| {
         let Some(bytes) = batch.inputs[0].bytes(row)? else { return Ok(Value::Null) };
-        // MySQL counts the zero behind the text too.
+        // MySQL counts the zero after the text too.
         let limit = batch.ctx.max_allowed_packet;
         if base64_length(bytes.len()).saturating_add(1) > limit {
             return Ok(too_long("to_base64", limit, batch.ctx));
