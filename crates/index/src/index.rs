@@ -221,7 +221,7 @@ impl KeyIndex {
         }
     }
 
-    /// Puts an entry into the shard or beside it; false if it was there already.
+    /// Puts an entry into the shard or the spill set; false if it was there already.
     #[inline]
     fn place(&mut self, number: usize, tag: u32, row: RowRef) -> bool {
         let shard = &mut self.shards[number];

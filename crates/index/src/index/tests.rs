@@ -109,7 +109,7 @@ fn any_action(keys: u32) -> impl Strategy<Value = Action> {
     ]
 }
 
-/// The index beside what it should say. The "stored keys" by row are what a partition holds.
+/// The index and its model. The "stored keys" by row are the content of a partition.
 #[derive(Debug)]
 struct Pair {
     hashing: Hashing,
