@@ -9,7 +9,7 @@ use pelorus_env::Env;
 
 /// For so long an answer is taken as it is.
 const FRESH_FOR: Duration = Duration::from_secs(5);
-/// For so long it is still given while a new one is fetched beside.
+/// For so long an answer is still returned while a new one is fetched in the background.
 const USABLE_FOR: Duration = Duration::from_secs(60);
 /// Above this many entries all are forgotten: queries with ever new literals would fill memory.
 const MOST: usize = 2000;
@@ -34,7 +34,7 @@ struct State<K, V> {
 pub(crate) enum Found<V> {
     /// Take it.
     Fresh(V),
-    /// Take it, and fetch a new one: nobody else does.
+    /// Use it, and fetch a new one: no other caller does.
     Stale(V),
     /// Nothing is known.
     Nothing,

@@ -708,7 +708,7 @@ impl Connection {
         if let Some(database) = &change.database {
             self.queue_use(database);
         }
-        // Nobody knows the state before all answers are there: whoever asks may go away meanwhile.
+        // The state is unknown before all answers are there: the caller may be dropped meanwhile.
         self.applied.forget();
         self.flush().await?;
         let set = self.taken(change.set.is_some()).await?;

@@ -223,7 +223,7 @@ impl Server {
         }
         let what = if query_only { "QUERY" } else { "CONNECTION" };
         match connection.run(&format!("KILL {what} {id}")).await {
-            // It has ended by itself.
+            // It has ended already.
             Err(error) if error.errno() == Code::NoSuchThread.errno() => Ok(true),
             other => other.map(|_| true),
         }
@@ -324,7 +324,8 @@ impl Server {
     fn rest(&self, connection: Connection, renewed: u64) {
         let since = self.env.clock.monotonic();
         let mut idle = self.idle.lock();
-        // Ordering: whoever closes them sets these first and then takes what rests, under the lock.
+        // Ordering: the closing thread sets these first and then takes the idle connections, under
+        // the lock.
         let is_old =
             self.closed.load(Ordering::Relaxed) || renewed != self.renewed.load(Ordering::Relaxed);
         if !is_old {

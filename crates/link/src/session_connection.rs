@@ -31,7 +31,7 @@ pub struct Pinned {
 
 impl Pinned {
     pub(crate) fn new(mut lent: Lent, config: Arc<LinkConfig>) -> Self {
-        // Statements may leave behind temporary tables, user variables, locks.
+        // Statements may leave temporary tables, user variables, locks.
         lent.do_not_keep();
         let status = Arc::new(Mutex::new(lent.status()));
         Self { lent: Arc::new(tokio::sync::Mutex::new(lent)), config, status }

@@ -60,7 +60,7 @@ pub(crate) struct Applied {
     settings: SessionSettings,
     /// Variables that the server does not know.
     left_out: BTreeSet<String>,
-    /// Nobody knows the state; the connection cannot be used again.
+    /// The state is unknown; the connection cannot be used again.
     unknown: bool,
 }
 

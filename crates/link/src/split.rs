@@ -247,7 +247,7 @@ fn join_cells(
         let share = total * ((before * count + total / 2) / total.max(1) + 1) / count;
         let next = cells.get(at + 1);
         // A cut is best where it is nearest to the equal share; an empty cell brings it no nearer,
-        // but the one behind it may.
+        // but the next one may.
         let over = (before + here).abs_diff(share);
         let is_nearest = next.is_none_or(|next| {
             here > 0 && next.rows > 0 && over <= (before + here + next.rows).abs_diff(share)

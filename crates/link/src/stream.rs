@@ -130,7 +130,7 @@ mod tests {
         let told = timeout(Duration::from_secs(20), stream.read(&mut byte)).await;
         assert_eq!((told.unwrap().unwrap(), byte), (1, *b"a"));
 
-        // Much is told in any case, and so is the end.
+        // Large amounts are reported in any case, and so is the end.
         stream.tell_from(1 << 20);
         let sender = tokio::spawn(async move { server.write_all(&[b'b'; 8 << 20]).await.unwrap() });
         let mut all = Vec::new();

@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn each_thing_that_is_wrong_is_one_error_that_says_what_to_do() {
         assert!(good().check().is_empty() && !good().loses_changes());
-        // Rows in part are put together by whoever reads them.
+        // Partial row images are completed by their reader.
         let mut parts = good();
         parts.binlog_row_image = "MINIMAL".into();
         parts.binlog_row_value_options = "PARTIAL_JSON".into();

@@ -22,8 +22,8 @@ pub enum FollowFailure {
     Collision,
     /// The account may not log in, or may not read the binlog.
     Denied,
-    /// Somebody ended the connection on the source: an administrator, or, if it happens again and
-    /// again, another replica with the same `server_id`. Follow again from the last position.
+    /// The connection was killed on the source: an administrator, or, if it happens repeatedly,
+    /// another replica with the same `server_id`. Follow again from the last position.
     Killed,
     /// The source cannot be reached, went away, or is silent. Follow again from the last position.
     Lost,

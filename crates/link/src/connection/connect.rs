@@ -50,7 +50,7 @@ const FIRST: [&str; 5] = [
     WHO,
 ];
 
-/// A server that takes another's place, or stands behind the same address, differs in this. Nothing
+/// A server that takes another's place, or is reached at the same address, differs in this. Nothing
 /// in it can change while the server runs.
 const WHO: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port)";
 
@@ -112,7 +112,7 @@ enum Trust {
     /// Whatever listens at an address of this machine, or at one that has been said to be trusted:
     /// it may have the password encrypted with the key that it sends.
     Address,
-    /// Anybody.
+    /// Any server.
     None,
 }
 
@@ -144,8 +144,9 @@ pub(crate) async fn connect_with(
     }
 }
 
-/// Within one machine nobody listens, and encrypting would cost more than reading: where it is
-/// not demanded it is left out there, unless the server or the account insists.
+/// Connections within one machine cannot be intercepted, and encryption would cost more than
+/// reading: it is omitted there if it is not configured, unless the server or the account requires
+/// it.
 async fn log_in_either_way(
     address: &Arc<Address>,
     env: &Env,
@@ -256,7 +257,7 @@ async fn start_tls(
     connection.writer.packet(|out| request.put(out));
     connection.flush().await?;
     if !connection.reader.unread().is_empty() {
-        // Bytes before the encryption could have been put there by anybody.
+        // Bytes before the encryption could have been sent by an attacker.
         return Err(address.unreachable("the server spoke before TLS had started"));
     }
     let name = ServerName::try_from(address.endpoint.host.clone())

@@ -17,7 +17,7 @@ const FIRST_EVENT: u64 = 4;
 /// Flag of a dump: a MariaDB sends the statements that rows come from.
 const SEND_ANNOTATE_ROWS: u16 = 2;
 
-/// Bytes that may wait in a socket while nobody looks.
+/// Bytes that may wait in a socket without waking the reader.
 const MUCH: i32 = 1 << 20;
 
 /// Where a dump starts.

@@ -98,7 +98,7 @@ async fn a_refused_setting_leaves_the_connection_as_it_was() {
     assert_eq!(sent.len(), 3, "{sent:?}");
     assert_eq!(sent[0], sent[2]);
 
-    // Whoever asked has gone: nobody knows whether it was set.
+    // The caller is gone: it is unknown whether it was set.
     let other = SessionSettings::default();
     assert!(timeout(Duration::from_millis(50), connection.apply(&other)).await.is_err());
     server.write_all(DONE).await.unwrap();

@@ -33,7 +33,7 @@ struct State {
     workers: usize,
     /// The scan has failed, and says why.
     failed: bool,
-    /// A worker is gone with its range, and nobody says why.
+    /// A worker is gone with its range, without an error.
     given_up: bool,
 }
 

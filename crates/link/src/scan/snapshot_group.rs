@@ -97,7 +97,7 @@ impl Moment {
     /// Opens the connections of all scans at once and shares them out.
     async fn open(&self, request: &ScanRequest) -> Result<Vec<Option<Readers>>> {
         let inner = &self.0.inner;
-        // They stay: whoever asks may go away before there is a moment.
+        // They stay: the caller may be dropped before there is a moment.
         let announced = self.0.announced.lock().clone();
         let mut tables: Vec<(String, String)> = Vec::new();
         let mut wanted: Vec<(Arc<Server>, usize)> = Vec::new();

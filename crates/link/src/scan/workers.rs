@@ -69,7 +69,8 @@ pub(super) fn outputs(
                     Some(waiting) => {
                         Some((waiting.map(|waiting| waiting.batch), Some((output, queue))))
                     }
-                    // The end is one only when all was read, or somebody has said why not.
+                    // It is the end of the rows only if all ranges were read, or an error was
+                    // reported.
                     None if queue.is_settled() => None,
                     None => Some((Err(Error::internal("a scan ended before its ranges")), None)),
                 }
@@ -111,11 +112,11 @@ impl Drop for Left {
 
 /// Why a range was not read.
 enum Failure {
-    /// Somebody else may read it.
+    /// Another worker may read it.
     Lost(Error),
     /// The scan fails.
     Fatal(Error),
-    /// Nobody wants it any more.
+    /// The rows are not needed any more.
     Unwanted,
 }
 
@@ -184,8 +185,9 @@ impl Work {
                 }
             }
         }
-        // The pool ends the transaction when it gets the connection back. Here nothing may be waited
-        // for: whoever sees the end of the results drops them, and that stops the workers.
+        // The pool ends the transaction when it gets the connection back. Nothing may be awaited
+        // here: the consumer that sees the end of the results drops them, and that stops the
+        // workers.
     }
 
     async fn fail(&self, error: Error, failed: &watch::Sender<bool>) {
@@ -302,7 +304,7 @@ impl Work {
         Ok(())
     }
 
-    /// All ranges must be of the same columns: somebody may change a table in between.
+    /// All ranges must have the same columns: the table may be changed in between.
     fn check(&self, columns: &[Column]) -> Result<(), Failure> {
         let numbers = |ty: &ColumnType| ty.is_integer() && ty.wire != WireType::Bit;
         let same = columns.len() == self.columns.len()
@@ -345,7 +347,7 @@ struct Kept {
     sent: usize,
 }
 
-/// What a client is told of a connection that broke: which server it was.
+/// The error for a client after a connection broke: it names the server.
 fn named(connection: &Lent, error: Error) -> Error {
     match error.code() {
         Code::Remote(code) => {

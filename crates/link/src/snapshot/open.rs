@@ -52,8 +52,8 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// What a connection runs first that reads alone. One statement sees one moment by itself, unless
-    /// the server's isolation level is READ UNCOMMITTED.
+    /// The first statements of a connection that reads alone. A single statement sees one moment,
+    /// unless the server's isolation level is READ UNCOMMITTED.
     fn begin_alone(self) -> &'static [&'static str] {
         match self {
             Self { statements: 2.., .. } => &[END, ISOLATION, START],
@@ -445,7 +445,7 @@ async fn logs_everything(lent: &mut Lent) -> Result<bool> {
         all = follows.single() != Some("1");
     }
     let ask = lent.version().binlog_status();
-    // An account that may not ask is told nothing; filters are rare.
+    // An account without the privilege gets no answer; filters are rare.
     if let Ok(status) = lent.rows(ask).await {
         let filtered = |name: &str| {
             status.iter().any(|row| row.get(name).is_some_and(|text| !text.is_empty()))
@@ -482,7 +482,7 @@ async fn owned_and_executed(connection: &mut Connection) -> Result<(String, Stri
 /// Waits on a replica until it has executed a position.
 async fn wait_for(connection: &mut Connection, position: &str, most: Duration) -> Result<()> {
     if position.is_empty() {
-        // Of no position nobody is behind.
+        // Every server has reached an unknown position.
         return Err(late());
     }
     let (function, done) = if connection.version().is_mariadb {

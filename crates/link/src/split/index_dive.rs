@@ -78,10 +78,10 @@ pub(super) async fn cells(
 /// next column; `None` when there are several, or none that may be written. `own` is the value as
 /// it was found in the cell.
 ///
-/// Bounds are told apart by their words. So one value must have the same words in all bounds that
-/// have columns after it: with two spellings of it (`'acme'` and `'ACME'`, or the two names of an
-/// hour that clocks leave out) a cell between them would be everything from the one bound on *or*
-/// below the other.
+/// Bounds are compared by their texts. So one value must have the same text in all bounds that have
+/// columns after it: with two spellings of it (`'acme'` and `'ACME'`, or the two names of an hour
+/// that clocks leave out) a cell between them would be everything from the one bound on *or* below
+/// the other.
 fn one_value(
     cell: &Cell,
     prefix: &[String],
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(found(&whole, &[], None, false), None);
         // Bounds of one column have no say.
         assert_eq!(found(&cell(&["'acm'"], &["'acn'"]), &[], Some("'acme'"), false), acme);
-        // Another spelling behind a longer bound would make ranges overlap.
+        // Another spelling after a longer bound would make ranges overlap.
         let behind = cell(&["'acme'", "100"], &["'acn'"]);
         assert_eq!(found(&behind, &[], Some("'acme'"), false), acme);
         assert_eq!(found(&behind, &[], Some("'ACME'"), false), None);
