@@ -250,7 +250,7 @@ impl Log {
         self.check(&state)?;
         if state.unproven > 0 && !state.leading && state.buffer.is_empty() {
             let end = state.start.plus(GROUP_HEADER as u64).ok_or_else(used_up)?;
-            // A start on a full disk has less to write behind it.
+            // A start on a full disk has less to write after it.
             let kept = self.options.last_bytes().max(copy_bytes(GROUP_HEADER));
             self.reserve(&mut state, end, kept)?;
             self.lead(&mut state);

@@ -59,7 +59,7 @@ pub(crate) fn recover(
     let older = numbers.len() - chain.len();
     let mut segments: BTreeMap<_, _> =
         chain.iter().map(|scan| (scan.header.number, scan.header.first)).collect();
-    // Somebody may need older ones yet. One whose header cannot be read goes with the next.
+    // Older ones may still be needed. One whose header cannot be read goes with the next.
     for &number in numbers[..older].iter().rev() {
         let next = segments.first_key_value().map_or(Lsn(0), |(_, first)| *first);
         let first = segment::open(disk, folder, number, uuid).map_or(next, |(_, it)| it.first);
