@@ -190,7 +190,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// The words of `sql_mode` by their bits, which MySQL and MariaDB share as far as they matter here,
-/// but for fractions of seconds: a MySQL rounds them unless told otherwise, a MariaDB cuts them off.
+/// but for fractions of seconds: MySQL rounds them by default, MariaDB truncates them.
 fn mode_words(bits: u64, is_mariadb: bool) -> String {
     const TRUNCATE: &str = "TIME_TRUNCATE_FRACTIONAL";
     const WORDS: [(u32, &str); 13] = [
@@ -298,7 +298,7 @@ impl Resolver<'_> {
         }
         match pelorus_sql::ddl::parse(text, circumstances.mode) {
             Ok(statement) => self.statement(statement, circumstances, implicit),
-            // It is known which tables it is about: that is enough to begin anew.
+            // The tables that it concerns are known: that is enough to resynchronise them.
             Err(error) => {
                 let why =
                     format!("a statement could not be followed ({}): {text}", error.message());

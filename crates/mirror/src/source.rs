@@ -187,7 +187,7 @@ impl Source {
         let mut others = self.mirrors();
         others.retain(|it| !reached.contains(&name(it)));
         loop {
-            // What a table refers to that is not mirrored, nobody knows.
+            // Parent tables that are not mirrored are unknown.
             let is_reached = |mirror: &mut Arc<Mirror>| {
                 let Some(there) = mirror.record().refers_to else { return true };
                 there.iter().any(|(database, table)| {
@@ -286,8 +286,8 @@ impl Source {
         Ok(())
     }
 
-    /// Has a mirror no longer, and drops its copy. In this order: a copy that nothing is kept of is
-    /// dropped at the next start at the latest, a mirror that is half gone would be nobody's.
+    /// Removes a mirror, and drops its copy. In this order: a copy without a record is dropped at
+    /// the next start at the latest; a half-removed mirror would have no owner.
     fn leave(&self, mirror: &Mirror) -> Result<()> {
         mirror.end(self.store(), Vec::new())?;
         let key = (mirror.name.database.clone(), mirror.name.table.clone());
@@ -317,7 +317,7 @@ impl Source {
     /// the stream goes on: resynchronised, it could come to the statement again that dropped a
     /// table.
     pub(crate) fn rest_if_unused(&self) -> Result<()> {
-        // Looked at behind the wait for the lock: another one may have begun at the position since.
+        // Checked after the wait for the lock: another mirror may have begun at the position since.
         let moving = self.hold();
         let rests = !self.is_used() && self.position().is_some();
         if rests { self.give_up_position(&moving) } else { Ok(()) }
@@ -346,7 +346,7 @@ impl Source {
             failed => {
                 let error = failed.and_then(Result::err);
                 let reason = error.map(|it| format!("its copy could not be renamed: {it}"));
-                // One that is paused stays so, and is read anew when it is resumed.
+                // A paused mirror stays paused, and is resynchronised when it is resumed.
                 let is_paused = record.state == State::Paused;
                 let state = if is_paused { State::Paused } else { State::Waiting };
                 let begun =

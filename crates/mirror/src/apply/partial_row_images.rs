@@ -85,7 +85,7 @@ enum Need {
     Nothing,
     /// The copy's row with the key of an image of before.
     Stored(u32),
-    /// What the copy has cannot be told.
+    /// The row in the copy is unknown.
     Again,
 }
 
@@ -94,7 +94,7 @@ enum Need {
 struct Stored {
     /// Batch and row by the number of the image of before that asked for it.
     places: HashMap<u32, (usize, usize)>,
-    /// By batch: all columns; those that nobody asked for are empty.
+    /// By batch: all columns; those that were not requested are empty.
     batches: Vec<Vec<ArrayRef>>,
 }
 

@@ -142,8 +142,8 @@ impl Window {
             self.gone = Vec::new();
             return;
         };
-        // Windows overlap until a large table has been read: what changed before the oldest of them
-        // was opened nobody asks for any longer.
+        // Windows overlap until a large table has been read: changes before the oldest of them was
+        // opened are not needed any longer.
         if number < oldest {
             self.touched.retain(|_, at| *at >= oldest);
             self.touched.shrink_to(2 * self.touched.len());

@@ -189,8 +189,8 @@ fn unknown_feature(text: &str) -> Option<&'static str> {
     }
 }
 
-/// The first unique key that a MariaDB keeps as a hash, in a column that it shows nobody: keys that are
-/// too long for a tree, and those for which somebody asked.
+/// The first unique key that a MariaDB keeps as a hash, in a hidden column: keys that are too long
+/// for a tree, and those that are declared so.
 fn hash_key(text: &str) -> Option<String> {
     let statement = pelorus_sql::ddl::parse(text, pelorus_sql::Mode::default()).ok()?;
     let TableStatement::Create(definition) = statement else { return None };

@@ -61,8 +61,8 @@ pub(crate) async fn load(
     load.check_turn()?;
     let is_begun = load.mirror.state() == State::Loading && load.mirror.record().settled;
     if !is_begun && load.mirror.state().follows() {
-        // It was killed before that was certain. The stream must not go on with a copy that is made
-        // anew under it.
+        // The process was killed before that was certain. The stream must not continue with a copy
+        // that is created again under it.
         let reason = load.mirror.record().reason;
         load.mirror.begin_again_in_turn(load.source.store(), turn, reason)?;
         return Err(overtaken());

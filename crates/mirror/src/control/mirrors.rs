@@ -110,7 +110,7 @@ impl Mirrors {
         let copies = &self.shared.copies;
         for name in copies.all().into_iter().filter(|it| !known.contains(it)) {
             tracing::info!(copy = %name, "a copy that no mirror has is dropped");
-            // It is in nobody's way, so this is no reason not to start.
+            // It does no harm, so this is no reason not to start.
             if let Err(error) = copies.drop_copy(&name) {
                 let error = pelorus_error::display_chain(&error);
                 tracing::warn!(copy = %name, error, "a copy that no mirror has cannot be dropped");

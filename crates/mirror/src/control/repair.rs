@@ -215,8 +215,8 @@ impl Examination<'_> {
         }
     }
 
-    /// Compares what was read with the copy, which shows one position now, and puts right what can
-    /// be told. Gives what must be looked at again.
+    /// Compares the rows that were read with the copy, which shows one position now, and corrects
+    /// the rows whose state is certain. Returns the rows that must be compared again.
     fn settle(
         &mut self,
         looked: Vec<Looked>,

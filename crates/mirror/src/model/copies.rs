@@ -119,7 +119,7 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// Columns are names with a \u{1} in front; nowhere else is there one.
     ///
     /// # Errors
-    /// Values that cannot be told exactly in a statement.
+    /// Values that cannot be written exactly in a statement.
     fn condition(&self, columns: &[ArrayRef], row: usize) -> Result<String>;
 
     /// The rows of each partition: its key and their places. Only columns that partitions depend

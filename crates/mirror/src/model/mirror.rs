@@ -56,7 +56,7 @@ struct Inner {
     /// When the server was asked for that, on the monotonic clock: once it is passed, all that was
     /// committed before is in the copy.
     until_at: Option<Duration>,
-    /// Counts the times that it was resynchronised: whoever works for an earlier one must stop.
+    /// Counts the resynchronisations: tasks that work for an earlier one must stop.
     turn: u64,
     /// Which rows can be later in the copy than the stream is, while the table is read.
     later: Later,
@@ -178,7 +178,7 @@ impl Mirror {
         }
     }
 
-    /// Whoever works for it must stop.
+    /// Ends the current generation: tasks that work for it must stop.
     pub(crate) fn end_turn(&self) {
         self.inner.lock().turn += 1;
         // What it waited for is of no interest any more.
@@ -315,7 +315,7 @@ impl Mirror {
             inner.foreign_keys = record.foreign_keys.as_slice().into();
         }
         if was.follows() && !record.state.follows() {
-            // Somebody may have begun to work for it since its turn was ended.
+            // A task may have begun to work for it since its generation was ended.
             inner.turn += 1;
         }
         inner.record = record;

@@ -37,7 +37,7 @@ pub enum State {
     Live,
     /// The user has paused it.
     Paused,
-    /// It cannot go on until somebody does something; `reason` says what.
+    /// It cannot continue without an intervention; `reason` explains why.
     Failed,
 }
 

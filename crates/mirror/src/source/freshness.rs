@@ -162,11 +162,12 @@ impl Source {
         }
     }
 
-    /// Whether a MySQL counts transactions as executed that are in no binlog, although the stream has
-    /// come to the end: somebody has set `gtid_purged`, to load a dump, say. What they have changed is
-    /// not in the copies; a stream that begins again is told so.
+    /// Whether a MySQL counts transactions as executed that are in no binlog, although the stream
+    /// has come to the end: `gtid_purged` was set, for example to load a dump. Their changes are
+    /// not in the copies; a stream that restarts gets the error.
     async fn lacks_given(&self, link: &Link) -> bool {
-        // Also while it counts what it does not send: then nobody says that the copies are whole.
+        // Also while it counts transactions that it does not send: then the copies do not count as
+        // complete.
         let is_at_end = || {
             let idle = self.idle_at.lock().map(|at| self.now().saturating_sub(at));
             [self.staleness(), idle].into_iter().flatten().any(|it| it < ASK_END_EVERY + HEARTBEAT)
@@ -221,8 +222,8 @@ impl Source {
     }
 }
 
-/// What people are told of a mirror: what keeps it from going on now, else why it is being read
-/// again. One that has failed or was paused waits for nothing that the stream could do.
+/// The status of a mirror for users: the reason that blocks it now, else the reason for its current
+/// load. A mirror that has failed or was paused does not wait for the stream.
 fn reason(record: &MirrorRecord, trouble: Option<String>, ended: Option<&str>) -> Option<String> {
     let own = record.reason.clone();
     match record.state {

@@ -195,9 +195,9 @@ impl Source {
         Ok(())
     }
 
-    /// What is kept of a position that the stream has not come to by itself, or of none. What it
-    /// has seen prepared of XA transactions is forgotten: after that position others may have their
-    /// names.
+    /// The stored values of a position that the stream did not reach by reading, or of none. The
+    /// prepared XA transactions that it has seen are forgotten: after that position others may have
+    /// their names.
     fn to_keep_position(&self, position: Option<&Position>) -> Values {
         let prepared = self.store().values(&record::xa_key(&self.link, ""));
         let mut values: Values = prepared.into_iter().map(|(key, _)| (key, None)).collect();
@@ -208,8 +208,8 @@ impl Source {
 
     /// Reads all tables again, from a new position.
     pub(super) fn begin_all_again(&self, reason: &str) -> Result<()> {
-        // The position first: without it no copy is gone on with, should the rest fail or the process
-        // end. Nobody sets another before the rest is done.
+        // The position first: without it no copy continues, should the rest fail or the process
+        // end. No other task sets a position before the rest is done.
         let moving = self.hold();
         self.give_up_position(&moving)?;
         for mirror in self.mirrors() {
@@ -253,7 +253,8 @@ impl Source {
                 Some(from) if first.as_ref().is_none_or(|it| is_behind(&from, it)) => {
                     first = Some(from);
                 }
-                // One that is neither before nor behind the first is met by it, or read anew later.
+                // One that is neither before nor after the first is met by it, or resynchronised
+                // later.
                 Some(_) => {}
             }
         }
@@ -286,8 +287,8 @@ impl Source {
     }
 }
 
-/// What has come of a change of one mirror of many: nothing is amiss when somebody has ended it at
-/// this moment.
+/// The result of changing one mirror of many: it is not an error if the mirror was ended at this
+/// moment.
 fn pass_over_ended(changed: Result<()>) -> Result<()> {
     match changed {
         Err(error) if is_overtaken(&error) => Ok(()),

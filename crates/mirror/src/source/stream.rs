@@ -37,8 +37,8 @@ const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 16 << 20;
 /// A batch is committed after so long, whatever else has arrived.
 const BATCH_TIME: Duration = Duration::from_millis(20);
-/// Commits that leave nothing to be read behind them are at least so far apart: transactions that
-/// come one after the other share the work of a commit, and one that comes alone is not held up.
+/// Commits after which nothing is left to read are at least so far apart: transactions that come
+/// one after the other share the work of a commit, and one that comes alone is not held up.
 const PACE: Duration = Duration::from_millis(20);
 /// With so many heartbeats in a row a server that has less than it had says that it has nothing more,
 /// before the stream begins again: two seconds.
@@ -150,7 +150,7 @@ struct Reader<'s> {
     read_at: Duration,
     /// The server's clock less ours, in microseconds.
     skew: i64,
-    /// What a MariaDB has told by the transactions of the batch.
+    /// The positions that a MariaDB has reported in the transactions of the batch.
     said: Said,
     /// Where the server's stream is that has nothing more to send.
     idle_at: Option<(String, u64)>,
@@ -323,8 +323,8 @@ impl<'s> Reader<'s> {
     /// Commits the batch with the position that it reaches.
     ///
     /// # Errors
-    /// 1317 when the stream must begin again: what was read is thrown away then, to be read once
-    /// more, and nobody may go on as if it were in the copies. Else errors of the store.
+    /// 1317 when the stream must begin again: the events are then discarded and read once more, and
+    /// callers must not continue as if they were in the copies. Else errors of the store.
     fn commit(&mut self) -> Result<()> {
         self.batch_since = None;
         let _moving = self.source.hold();
@@ -355,7 +355,7 @@ impl<'s> Reader<'s> {
         if moved {
             self.source.applied.send_replace(Some(self.read.clone()));
         }
-        // Only now: where numbers go back, somebody would take the old number for the new one.
+        // Only now: if numbers go back, a reader would take the old number for the new one.
         self.source.note_said(&std::mem::take(&mut self.said));
         self.note_committed(committed, now);
         Ok(())
@@ -401,11 +401,11 @@ impl<'s> Reader<'s> {
                     // From here on all counts, also where a MariaDB gives out lower numbers again.
                     it.from = None;
                 }
-                // Somebody may have begun it anew since it was looked at.
+                // The mirror may have been resynchronised since the check.
                 has_come = is_live && it.state == State::CatchingUp;
                 if has_come {
                     it.state = State::Live;
-                    // Why it was read anew is of no interest any more.
+                    // The reason for its load is of no interest any more.
                     it.reason = None;
                     it.early = false;
                     it.until = None;

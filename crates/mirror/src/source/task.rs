@@ -55,7 +55,7 @@ impl Source {
         let mut pause = RETRY_MIN;
         while !self.is_stopping() {
             let woken = self.wake.notified();
-            // Tables that have failed are looked for, too: they may be made anew.
+            // Failed tables are included: they may be created again.
             let is_wanted = !self.databases.read().is_empty()
                 || self.mirrors().iter().any(|it| it.state() != State::Paused);
             if !is_wanted {
@@ -65,7 +65,7 @@ impl Source {
             let begun = self.now();
             let error = match self.follow().await {
                 Ok(()) => {
-                    // Nobody waits for what a stream does that has ended.
+                    // No caller waits for a stream that has ended.
                     self.status.lock().connected = false;
                     pause = RETRY_MIN;
                     continue;
@@ -100,8 +100,8 @@ impl Source {
 
     /// Follows the server until something must be begun again.
     pub(super) async fn follow(self: &Arc<Self>) -> Result<()> {
-        // Before anything is looked at: what is told from here on, another definition of the link say,
-        // ends the stream that begins now.
+        // Before any check: a request from here on, for example a new definition of the link, ends
+        // the stream that begins now.
         self.moved.store(false, Ordering::Release);
         let link = self.shared.links.link(&self.link).ok_or_else(|| {
             Error::new(Code::NoSuchServer, format!("there is no server '{}'", self.link))

@@ -298,7 +298,7 @@ fn a_new_series_of_binlogs_is_not_forgotten() {
     source.note_file("b.000005", 100).unwrap();
     source.note_file("b.000005", 100).unwrap();
     assert_eq!(states(&tables), [state("t", State::Live), state("u", State::Live)]);
-    // Somebody is ending this one.
+    // Another task is ending this one.
     source.mirror("d", "t").unwrap().end(&tables.store, Vec::new()).unwrap();
     source.note_file("b.000001", 200).unwrap();
     assert_eq!(states(&tables), [state("u", State::Waiting)]);
@@ -376,7 +376,8 @@ fn what_foreign_keys_reach_is_found() {
     let mirrors = [
         ("c", refers_to(&["p"])),
         ("g", refers_to(&["c", "g"])),
-        // Nobody knows of these: a record of an earlier version, and one that hangs on others.
+        // The parents of these are unknown: a record of an earlier version, and one that depends on
+        // others.
         ("old", of_database(State::Live)),
         ("through", refers_to(&["not mirrored"])),
         ("other", refers_to(&[])),

@@ -57,7 +57,7 @@ impl Batch {
                 Err(error) => return Err(error),
             }
         }
-        // From here to the end of the commit nobody puts rows there that are older.
+        // From here to the end of the commit no load may insert older rows.
         for Made { mirror, window, changes, .. } in &mut made {
             let window = window.get_or_insert_with(|| mirror.window());
             changes.keys.iter().for_each(|keys| window.touch(keys));

@@ -77,7 +77,7 @@ fn check_parent(key: &ForeignKey, parent: Option<Arc<Mirror>>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a mirror of a circle is followed, or will be without anybody's help.
+/// Whether a mirror of a circle is followed, or will be without an intervention.
 fn can_begin(state: State) -> bool {
     state.follows() || state == State::Waiting
 }

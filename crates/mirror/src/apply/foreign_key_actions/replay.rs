@@ -351,8 +351,8 @@ impl<'i> Replay<'i> {
                 self.begin_again(&link.child, why);
                 return Ok(());
             }
-            // Rows that were read later than this may refer to the value anew: they are changed too
-            // early, and only changes of whole rows put that right.
+            // Rows that were read later than this may refer to the value again: they are changed
+            // too early, and only changes of whole rows correct that.
             link.child.note_cascade(self.store)?;
             if let Some(window) = self.windows.get_mut(&table) {
                 window.note_gone(&link.columns, action, value);

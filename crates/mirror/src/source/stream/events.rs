@@ -222,7 +222,7 @@ impl Reader<'_> {
         if effects.is_empty() {
             return Ok(());
         }
-        // Tables that are read anew leave what the others get whole.
+        // Tables that are resynchronised do not affect the others.
         let is_whole = effects.iter().all(|it| matches!(it, Effect::Again(..)));
         if !is_whole || self.transaction.as_ref().is_none_or(|it| !it.begun) {
             // What came before it was made for the definitions so far. A definition that was changed
