@@ -35,7 +35,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for S {}
 pub(crate) enum Gone {
     /// The client left, or the line broke.
     Closed,
-    /// The client was told why, or is to be told with this last packet.
+    /// The reason was sent to the client, or is to be sent with this last packet.
     Because(Error),
 }
 

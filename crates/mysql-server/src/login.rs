@@ -58,7 +58,7 @@ impl Peer {
         self.0.map_or_else(|| "localhost".to_owned(), |peer| peer.ip().to_canonical().to_string())
     }
 
-    /// A local socket, which nobody can listen to.
+    /// A local socket, which cannot be intercepted.
     fn is_local_socket(self) -> bool {
         self.0.is_none()
     }

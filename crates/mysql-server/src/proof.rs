@@ -240,7 +240,7 @@ impl Guard {
         Ok(verdict(right.is_some(), with_password))
     }
 
-    /// Does work that takes milliseconds where it holds up nobody.
+    /// Runs work that takes milliseconds on a thread where it blocks no other connection.
     async fn apart<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -191,7 +191,7 @@ impl<B: Backend> Edge<B> {
                 }
             }
         }
-        // Closes the listener: who comes now is told at once that nobody is here.
+        // Closes the listener: later clients are refused at once.
         drop(accept);
         stop.send(true).ok();
         let all = async {
@@ -213,8 +213,8 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-/// Tells a client that there are too many already. Small enough for the socket's own buffer, so
-/// nobody waits.
+/// Sends a client the error that there are too many connections. The packet fits the socket's own
+/// buffer, so this does not wait.
 async fn turn_away(stream: impl Stream) {
     let mut stream = pin!(stream);
     let mut writer = FrameWriter::new();
