@@ -56,7 +56,7 @@ pub enum Command<'a> {
     Statistics,
     /// Ends another connection.
     ProcessKill(u32),
-    /// Is anybody there?
+    /// Checks that the server answers.
     Ping,
     /// Logs in again.
     ChangeUser(ChangeUser),
