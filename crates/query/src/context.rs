@@ -124,8 +124,8 @@ pub trait NativeDatabase: Send + Sync + std::fmt::Debug {
         at: Option<AsOf>,
     ) -> Result<Option<NativeTable>>;
 
-    /// Looks whether a table has the keys that index hints name; its alias is what an error names.
-    /// Whoever shows other keys than those of the table knows of none.
+    /// Checks whether a table has the keys that index hints name; errors name its alias. The
+    /// default is for tables without known keys.
     ///
     /// # Errors
     /// A key that is not there (1176).

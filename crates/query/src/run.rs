@@ -422,8 +422,8 @@ pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Resul
     Ok(context)
 }
 
-/// The link that takes a text which is not understood here, that of the current database, and what
-/// it is told.
+/// The link that takes a text which cannot be parsed here, that of the current database, and the
+/// settings that it receives.
 fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryContext)>> {
     context.eval.interrupt.check()?;
     let Some(database) = context.database.as_deref() else { return Ok(None) };

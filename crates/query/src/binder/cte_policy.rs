@@ -70,7 +70,7 @@ fn adds_floats(plan: &LogicalPlan) -> Result<bool> {
             LogicalPlan::Window(window) => (&window.schema, &window.window_expr),
             _ => return Ok(TreeNodeRecursion::Continue),
         };
-        // They stand behind the groups, or the columns of the input.
+        // They follow the groups, or the columns of the input.
         let mut last = schema.fields().iter().rev().zip(computed.iter().rev());
         found |= last.any(|(field, call)| field.data_type().is_floating() && adds(call));
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })

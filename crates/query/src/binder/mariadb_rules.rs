@@ -316,7 +316,7 @@ pub(crate) fn is_quotient(name: &str, args: &[TypedExpr]) -> Result<bool> {
     let passes = |at: usize| match name {
         "IFNULL" | "COALESCE" => true,
         "IF" => at > 0,
-        // Conditions and results take turns; behind them stands what holds otherwise.
+        // Conditions and results alternate; the ELSE result follows.
         "CASE" => at % 2 == 1 || at == last,
         _ => false,
     };
@@ -636,7 +636,7 @@ mod tests {
         assert!(is_quotient("CASE", &[quotient.clone(), value]).is_err());
         assert!(!is_quotient("IS NULL", std::slice::from_ref(&quotient)).unwrap());
         assert!(check_digits(&quotient).is_err());
-        // Beside more digits more of a quotient's show.
+        // Combined with more digits, a quotient shows more of its own.
         let typed = |ty| TypedExpr::computed(datafusion::logical_expr::lit(0_i64), ty);
         let finer = typed(ColumnType::decimal(12, 6));
         assert!(is_quotient("IFNULL", &[quotient.clone(), finer]).is_err());

@@ -337,7 +337,7 @@ impl<'a> Binder<'a> {
             .zip(&types)
             .map(|(column, ty)| Column::computed(&column.meta.name, *ty))
             .collect();
-        // An ENUM or SET stays one beside nothing but NULL.
+        // An ENUM or SET keeps its type if all others are NULL.
         let lists: Vec<Option<TypedExpr>> = (0..metas.len())
             .map(|at| {
                 let values = sides.iter().map(|(side, _)| &side.columns[at].value);

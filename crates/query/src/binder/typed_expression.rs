@@ -58,7 +58,7 @@ pub(crate) enum Constants {
 
 impl Constants {
     /// The value of a constant, and whether its warnings are still to come. `None` where it fails:
-    /// whether anybody asks for it shows when rows come.
+    /// whether it is needed shows when rows come.
     fn compute(
         self,
         context: &EvalContext,

@@ -87,7 +87,7 @@ fn counts_values(frame: &ast::WindowFrame) -> bool {
 /// What a window is partitioned and ordered by.
 type Windowed = (Vec<Expr>, Vec<SortExpr>);
 
-/// Each sorts the rows by itself, above those before it.
+/// Each window sorts the rows separately, after the sorts of the earlier ones.
 const MAX_WINDOWS: usize = 64;
 
 /// A function over a window, and what its column means.

@@ -252,7 +252,7 @@ struct Counts {
     merges: usize,
 }
 
-/// What somebody who holds memory can do without more of it.
+/// The reaction of a memory consumer if it gets no more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Write what is held to a file.

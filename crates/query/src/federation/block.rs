@@ -330,8 +330,8 @@ impl Binder<'_> {
     ) -> Result<(ScanRequest, String)> {
         let driving = block.driving();
         let options = &self.context.options;
-        // Several ranges a connection even out what the estimates got wrong; with joins every
-        // range may read the other tables anew, so there are no more than connections.
+        // Several ranges a connection even out errors of the estimates; with joins every range may
+        // read the other tables again, so there are no more than connections.
         let ranges = if block.tables.len() == 1 { options.streams * 4 } else { options.streams };
         let split = block.link.split(&driving.table, key, ranges).await?;
         let request = ScanRequest {

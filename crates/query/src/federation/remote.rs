@@ -73,8 +73,8 @@ impl Binder<'_> {
         Ok(split.then_some(bound))
     }
 
-    /// Whether a query has parts of its own that may be worth splitting, and reads no large table
-    /// beside them.
+    /// Whether a query has parts of its own that may be worth splitting, and reads no other large
+    /// table.
     async fn is_composite(&self, link: &Link, query: &ast::Query) -> Result<bool> {
         let block = match query.body.as_ref() {
             SetExpr::SetOperation { .. } => return Ok(true),

@@ -53,7 +53,7 @@ impl Stop {
     }
 
     fn set(&self) {
-        // Ordering: nothing else is told by it.
+        // Ordering: no other data depends on it.
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -66,7 +66,7 @@ impl Stop {
     }
 }
 
-/// The rows of a query for which somebody waits.
+/// The rows of a query that a consumer awaits.
 struct Awaited {
     rows: SendableRecordBatchStream,
     stop: Stop,
@@ -244,7 +244,7 @@ impl PhysicalExpr for CancellableCondition {
     }
 }
 
-/// A join in tasks of its own, so that whoever waits for its rows can stop waiting.
+/// A join in tasks of its own, so that the consumer of its rows can stop waiting.
 #[derive(Clone, Debug)]
 struct SpawnedExec(Plan);
 

@@ -161,7 +161,7 @@ struct MaterializedCte {
     /// The name of the common table expression.
     name: String,
     input: LogicalPlan,
-    /// Whether nobody sees the input.
+    /// Whether the input is hidden.
     is_shut: bool,
 }
 

@@ -97,7 +97,7 @@ fn parts(plan: &Plan) -> Vec<bool> {
     }
 }
 
-/// The same rows, of which nobody knows that a column is constant.
+/// The same rows, without the property that a column is constant.
 #[derive(Clone, Debug)]
 struct OuterJoinConstantsExec {
     input: Plan,

@@ -227,7 +227,7 @@ impl Numberer {
                         *place = *place * (null + 1) + u64::from(*key);
                     }
                 }
-                // NULL comes behind the values.
+                // NULL comes after the values.
                 Some(nulls) => {
                     for ((place, key), valid) in places.iter_mut().zip(keys.values()).zip(nulls) {
                         *place = *place * (null + 1) + if valid { u64::from(*key) } else { null };

@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(of(&two, 0), Some((Some((3, true)), Some((9, true)))));
         let narrower = both(between(3, 9), And, test("a", Gt, 3));
         assert_eq!(of(&narrower, 0), Some((Some((3, false)), Some((9, true)))));
-        // What a LIMIT behind ORDER BY a, b lets pass.
+        // The rows that a LIMIT after ORDER BY a, b lets pass.
         let tie = both(test("a", Eq, 7), And, test("b", Lt, 2));
         let top = both(test("a", Lt, 7), Or, tie);
         assert_eq!(of(&top, 0), Some((None, Some((7, true)))));

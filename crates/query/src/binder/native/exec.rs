@@ -127,7 +127,7 @@ impl ExecutionPlan for NativeExec {
         _: &ConfigOptions,
     ) -> DfResult<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         let filters: Vec<_> = match phase {
-            // Behind a LIMIT a condition would let other rows in.
+            // Below a LIMIT a condition would let other rows in.
             FilterPushdownPhase::Post if self.fetch.is_none() => {
                 child.parent_filters.iter().map(|it| Arc::clone(&it.filter)).collect()
             }

@@ -117,7 +117,7 @@ impl Reading {
     fn is_key_order(&self, order: &[(usize, bool)]) -> bool {
         let by_key =
             order.iter().zip(&self.key).all(|((at, descending), key)| at == key && !descending);
-        // Behind the whole key nothing is left to be sorted.
+        // After the whole key nothing is left to be sorted.
         by_key && (order.len() <= self.key.len() || self.is_whole_key)
     }
 

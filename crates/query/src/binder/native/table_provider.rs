@@ -138,9 +138,9 @@ impl NativeScan {
         self.units.len() + self.own.len()
     }
 
-    /// About how many different values a column has, if they are few wherever it is stored.
-    /// Nobody knows the values of rows in memory: they have to be few themselves, or fewer than those
-    /// of chunks, which they will be like.
+    /// An estimate of the distinct values of a column, if they are few in all parts. The values of
+    /// rows in memory are not counted: these rows must be few themselves, or fewer than those of
+    /// chunks, whose values they probably share.
     pub(crate) fn few_values(&self, position: usize) -> Result<Option<u64>> {
         const FEW_ROWS: usize = 8 << 10;
         let own = self.own.iter().filter_map(|rows| Some(rows.first()?.len()));

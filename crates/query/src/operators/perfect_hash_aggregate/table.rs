@@ -156,7 +156,7 @@ impl Table {
         groups.extend(values.map(|value| {
             let digit = own.digit(value);
             let group = at(&self.places, digit);
-            // The place behind the values is that of NULL.
+            // The place after the values is that of NULL.
             is_new |= digit >= own.count || group == NONE;
             group as usize
         }));
