@@ -136,7 +136,7 @@ impl Rename<'_> {
                 self.wildcards(left);
                 self.wildcards(right);
             }
-            // A query in parentheses is visited by itself.
+            // A query in parentheses is visited separately.
             _ => {}
         }
     }

@@ -404,7 +404,7 @@ proptest! {
             other => panic!("{other:?}"),
         });
         let Ok(Expr::Function(function)) = expected else {
-            // A list that is none may be a row with something behind it.
+            // A malformed list may be a row with trailing text.
             return Ok(());
         };
         let found = found.unwrap_or_else(|error| panic!("{sql}: {error}")).unwrap();

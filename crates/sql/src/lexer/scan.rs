@@ -173,7 +173,7 @@ impl<'a> Lexer<'a> {
     fn comment(&mut self, start: usize) -> Option<Token> {
         if self.rest().starts_with(b"/*+") && self.hint_may_follow {
             let token = self.finish_comment(start, TokenKind::Hint);
-            // A hint that servers may read otherwise is a comment: nobody has to follow hints.
+            // A hint that servers may read differently is a comment: hints are optional.
             let is_kept = token.kind == TokenKind::Invalid || is_plain_hint(token.text(self.sql));
             return is_kept.then_some(token);
         }

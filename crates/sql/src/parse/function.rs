@@ -13,8 +13,8 @@ use super::words;
 use crate::ast_analysis::is_aggregate_name;
 use crate::lexer::TokenKind;
 
-/// Aggregates that take `DISTINCT`, beside those with a reader of their own. `JSON_ARRAYAGG` does on
-/// a MariaDB.
+/// Aggregates that take `DISTINCT`, in addition to those with a parser of their own.
+/// `JSON_ARRAYAGG` does on MariaDB.
 const WITH_DISTINCT: [&str; 6] = ["AVG", "JSON_ARRAYAGG", "MAX", "MIN", "ST_COLLECT", "SUM"];
 
 /// A call with a list of arguments.

@@ -19,7 +19,7 @@ pub struct Account {
 /// Whom a statement names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum UserName {
-    /// `CURRENT_USER` or `USER()`, or nobody named.
+    /// `CURRENT_USER` or `USER()`, or no account given.
     Current,
     /// An account.
     Account(Account),

@@ -402,7 +402,7 @@ impl Parser<'_> {
                 quick = self.take_options(&["QUICK", "EXTENDED"], last);
             }
             "CHECKSUM" if self.is_any_word(&["QUICK", "EXTENDED"]) => self.advance(),
-            // MariaDB waits as long as it is told.
+            // MariaDB waits for the given time.
             "OPTIMIZE" if self.is_word("WAIT") => {
                 self.advance();
                 self.integer()?;
