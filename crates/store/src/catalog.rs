@@ -32,8 +32,8 @@ const EXACTNESS: [(u64, u64); 4] = [
 /// The same of all that is longer ago.
 const EXACTNESS_LATER: u64 = 60_000_000;
 
-/// Most moments that are kept, whatever the history; 8 MiB of them. More than half a year of minutes
-/// fits beside what is younger.
+/// Most moments that are stored, whatever the history; 8 MiB of them. More than half a year of
+/// minutes fits in addition to the finer recent ones.
 const TIMES_MAX: usize = 1 << 19;
 
 /// Every so many versions, moments that are too many are forgotten.
@@ -217,7 +217,7 @@ fn exactness(age: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The older a moment, the coarser it is known; nobody is told of what was committed after it.
+    /// The older a moment, the coarser its version; a version never contains later commits.
     #[test]
     fn older_moments_are_known_less_exactly_and_never_too_late() {
         const STEP: u64 = 7000;

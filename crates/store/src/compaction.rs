@@ -65,7 +65,8 @@ pub(crate) fn rewrite(
     let written = write_chunks(table, &layout, &rows, &sorted, &sizes, &slots, horizon, lsn);
     let new = written.inspect_err(|_| partition.give_back(&slots))?;
     for chunk in new.iter().filter_map(|part| part.chunk()) {
-        // Whoever scans would have to read them; an error is for whoever needs the column.
+        // Later scans would have to read them; an error is reported to the scan that needs the
+        // column.
         chunk.columns(wanted.iter().copied()).ok();
     }
     let mut maps: Vec<Vec<u32>> = old.iter().map(|part| vec![GONE; part.rows() as usize]).collect();
@@ -208,7 +209,7 @@ fn write_chunk(
     let smallest = versions.iter().copied().min().unwrap_or(0);
     let largest = versions.iter().copied().max().unwrap_or(0);
     let mut columns = rows.columns(order)?;
-    // Below the horizon nobody tells versions apart any more.
+    // Below the horizon versions need not be distinguished any more.
     let apart = smallest != largest && largest > horizon;
     let version_column = apart.then(|| u32::try_from(columns.len()).unwrap_or(u32::MAX));
     if apart {

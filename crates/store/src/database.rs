@@ -99,7 +99,7 @@ pub struct Database {
     /// Bytes of key indexes, as of the last round of maintenance.
     pub(crate) index_memory: Account,
     pub(crate) committing: Mutex<Committing>,
-    /// Told when a table takes rows again.
+    /// Notified when a table accepts rows again.
     pub(crate) thawed: Condvar,
     /// The newest version that is shown, with everything below it: durable, but for commits that
     /// were not to wait for that.
@@ -409,7 +409,7 @@ impl Database {
             if made_for.is_some_and(|(_, generation)| *generation != change.layout.generation) {
                 return Err(Error::table_changed());
             }
-            // Nobody else has to wait while keys are read for an index.
+            // No other session waits while keys are read for an index.
             if let Some(partition) = change.table.partition(&change.partition) {
                 partition.prepare_until(self.seed, stop)?;
             }
@@ -447,7 +447,8 @@ impl Database {
         let (decided, outcomes) = self.decide_all(changes, &writers, commit.snapshot, stop)?;
         let changed = decided.iter().flatten().any(|it| it.change.rows() > 0);
         if !changed && commit.values.is_empty() {
-            // Rows that were found there may not be durable yet; who is told of them waits, too.
+            // Rows that were found there may not be durable yet; a caller that gets them waits,
+            // too.
             let version = committing.catalog.version;
             return Ok((Receipt { version, outcomes }, self.log.end()));
         }
@@ -586,7 +587,7 @@ fn check_distinct(changes: &[Prepared]) -> Result<()> {
     Ok(())
 }
 
-/// What the log is told of a commit.
+/// The log record of a commit.
 fn push_all<'a>(
     record: &mut RecordWriter<'a>,
     fresh: &'a [(Arc<Table>, Arc<Partition>)],

@@ -84,8 +84,8 @@ impl Database {
         refused.filter(|_| is_behind).map_or(Ok(()), Err)
     }
 
-    /// Makes the checkpoints after which files no longer hold what only older headers name: else a
-    /// table that nobody changes any more would keep it for ever.
+    /// Makes the checkpoints after which files no longer contain blocks that only older headers
+    /// name: otherwise a table without further changes would keep them for ever.
     fn give_back(&self) -> Result<()> {
         /// What chunks have left is in the newest state until the first, and what a checkpoint
         /// retires becomes free with the second one after it.
@@ -100,7 +100,7 @@ impl Database {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Whether nobody has written for a while.
+    /// Whether there were no writes for a while.
     fn is_idle(&self) -> bool {
         let (end, now) = (self.log.end().0, self.elapsed());
         let mut seen = self.work.seen.lock();
@@ -137,7 +137,7 @@ impl Database {
         }
         let forget = |oldest| table.forget_dropped(oldest);
         let gone = self.pins.horizon(&self.published, Version::MAX, forget);
-        // Freeing what they hold takes a while; nobody waits for it.
+        // Freeing their memory takes a while; no other thread waits for it.
         drop(gone);
     }
 
@@ -239,7 +239,7 @@ impl Database {
         for table in self.tables() {
             for partition in table.partitions().iter() {
                 let bytes = partition.index_memory();
-                // Nobody can give up what is known of removed keys: indexes make room for it.
+                // The removed keys cannot be evicted: indexes make room for them.
                 total += bytes + partition.removed_memory();
                 let in_use = partition.index_idle(now) < self.options.index_idle_micros;
                 sizes.push((in_use, partition.active_rows() > 0, bytes, Arc::clone(partition)));
@@ -358,7 +358,7 @@ impl Database {
             match result {
                 Ok(true) => pause = Duration::ZERO,
                 Ok(false) => {
-                    // Nothing new: what was synced last can be told from a torn write.
+                    // Nothing new: the last synced group can be distinguished from a torn write.
                     if let Err(error) = self.log.mark_idle() {
                         tracing::debug!(error = pelorus_error::display_chain(&error), "log");
                     }

@@ -69,7 +69,7 @@ pub(crate) struct Partition {
     pub(crate) maintenance: Mutex<()>,
     /// The newest version that took a key out.
     last_removal: AtomicU64,
-    /// Somebody has used the index since the last call of [`Self::index_idle`].
+    /// The index has been used since the last call of [`Self::index_idle`].
     index_used: AtomicBool,
     /// When that was seen (microseconds).
     index_seen: AtomicU64,
@@ -139,7 +139,7 @@ impl Partition {
 
     fn build_index_until(&self, seed: u64, stop: &dyn Fn() -> bool) -> Result<()> {
         self.use_index();
-        // Nobody replaces parts meanwhile; nobody writes without an index.
+        // No parts are replaced meanwhile; no writer works without an index.
         let _alone = self.maintenance.lock();
         if self.lookup.read().index.is_some() {
             return Ok(());
@@ -227,7 +227,7 @@ impl Partition {
         if hashes.len() > STEP {
             rows::sort(&mut places);
         }
-        // Rows never change, so nobody has to wait while their keys are read.
+        // Rows never change, so no writer has to wait while their keys are read.
         rows::verify(&mut places, keys)?;
         Ok(places)
     }

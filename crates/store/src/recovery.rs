@@ -441,7 +441,7 @@ impl Recovery {
             if self.catalog.tables.contains_key(&id) || id.0 > next.saturating_add(NEAR) {
                 continue;
             }
-            // Numbers are never used again, so nobody misses it.
+            // Numbers are never used again, so none is missed.
             self.catalog.next_table = id.0.saturating_add(1).max(next);
             let path = self.folder.join(&name);
             if let Some(reason) = self.why_kept(id, &path, log_end) {
@@ -506,7 +506,7 @@ impl Recovery {
     }
 }
 
-/// The number of a table by the name of its file, which nobody but [`table_path`] gives.
+/// The number of a table by the name of its file, as [`table_path`] gives it.
 fn table_of(name: &str) -> Option<TableId> {
     let id = TableId(name.strip_prefix("table-")?.strip_suffix(".blocks")?.parse().ok()?);
     (table_path(Path::new(""), id) == Path::new(name)).then_some(id)
@@ -556,7 +556,7 @@ fn replay_write(
     let prepared = Prepared::new(Arc::clone(table), write, 0, Vec::new())?;
     let mut writer = partition.write(table.seed())?;
     let decided = apply::decide(prepared, &writer, None)?;
-    // What was computed before the start is committed by nobody.
+    // No change that was computed before the start will be committed.
     apply::write(&decided, &mut writer, version, version)
 }
 

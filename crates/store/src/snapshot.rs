@@ -49,7 +49,7 @@ impl Snapshot {
         let table = self.database.require(id)?;
         let version = self.version();
         let layout = table.layout();
-        // The partitions come first: whoever takes them away raises the floor before that.
+        // The partitions come first: a thread that removes them raises the floor before that.
         let partitions = table.partitions_at(version);
         let floor = table.floor();
         if version < floor {
@@ -134,7 +134,7 @@ impl TableSnapshot {
     pub(crate) fn live(&self, part: &Part) -> Result<u64> {
         let seen = match &part.body {
             Body::Delta(delta) => delta.rows_at(self.version) as usize,
-            // Rows of younger versions are only there while somebody reads older ones.
+            // Rows of newer versions exist only while a snapshot reads older ones.
             Body::Chunk(chunk) if chunk.at.versions.1 > self.version => {
                 chunk.versions()?.iter().filter(|it| **it <= self.version).count()
             }

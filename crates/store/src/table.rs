@@ -42,7 +42,7 @@ pub struct Table {
     partitions: RwLock<Partitions>,
     pub(crate) file: Arc<DataFile>,
     pub(crate) weigher: Arc<dyn SortKeyEncoder>,
-    /// Mixed into the hashes of keys, so that nobody can choose keys that collide.
+    /// Mixed into the hashes of keys, so that an attacker cannot choose keys that collide.
     seed: u64,
     /// Versions below this one can no longer be read.
     floor: AtomicU64,
@@ -276,7 +276,7 @@ impl Table {
     }
 
     /// Ends the table's use of its file and of the memory for new rows, when it is no longer one of
-    /// the database's. Nobody writes to it any more.
+    /// the database's. There are no more writers.
     pub(crate) fn retire(&self) {
         self.file.close();
         self.partitions().iter().for_each(|partition| self.release(partition));
@@ -318,7 +318,7 @@ impl Table {
         if let Some((until, _)) = count.checked_sub(1).and_then(|at| partitions.dropped.get(at)) {
             self.raise_floor(*until);
         }
-        // Whoever asked lets go of them, without the lock.
+        // The caller drops them, without the lock.
         partitions.dropped.drain(..count).map(|(_, partition)| partition).collect()
     }
 

@@ -98,7 +98,7 @@ impl Verifier<'_> {
         self.verify_keys(&parts)
     }
 
-    /// Fails when somebody wants it to stop.
+    /// Fails if the verification was cancelled.
     fn go_on(&self) -> Result<()> {
         if (self.stop)() { Err(Error::interrupted()) } else { Ok(()) }
     }

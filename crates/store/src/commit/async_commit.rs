@@ -65,7 +65,8 @@ impl Database {
                 self.syncing.wake.wait(&mut state);
                 continue;
             }
-            // More come meanwhile, and share the sync. Nobody but the end cuts this short.
+            // More commits arrive meanwhile, and share the sync. Only the end of the database cuts
+            // this short.
             let begun = self.env.clock.monotonic();
             let mut left = lag;
             while !left.is_zero() && !state.stop {

@@ -31,7 +31,7 @@ pub(super) struct Rows {
     pub(super) versions: Vec<Version>,
     /// Part and row that each came from.
     pub(super) origins: Vec<(u32, u32)>,
-    /// Those that somebody may still read.
+    /// Those that a snapshot may still read.
     kept: Vec<u32>,
 }
 

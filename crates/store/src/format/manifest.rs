@@ -25,7 +25,7 @@ use crate::table::Table;
 /// The first byte of a manifest.
 const FORMAT: u8 = 1;
 
-/// Bytes of marks of deletion for which a manifest has room, chunks and partitions beside them: three
+/// Bytes of delete marks for which a manifest has room, in addition to chunks and partitions: three
 /// quarters of the longest block.
 const MARKS_BYTES_MAX: usize = 768 << 20;
 
@@ -282,9 +282,9 @@ fn write_deletes(deletes: &Deletes, up_to: Version, with_history: bool, out: &mu
         (base, base_version, Vec::new())
     };
     if base_bytes(&base) < 8 * base.words().len() {
-        // A bitmap reaches up to its last row, however few there are. Nobody reads below the base
-        // version, so that any version up to it says the same; the log has to be in order, and no
-        // mark in it newer than the manifest.
+        // A bitmap reaches up to its last row, however few there are. No snapshot reads below the
+        // base version, so that any version up to it says the same; the log has to be in order, and
+        // no mark in it newer than the manifest.
         let first = log.first().map_or(up_to, |(version, _)| *version);
         let version = base_version.min(up_to).min(first);
         let mut all: Vec<(Version, u32)> = base.rows().map(|row| (version, row)).collect();
@@ -380,7 +380,7 @@ pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId
 }
 
 /// Frees blocks that the manifest does not name: at the moment of the checkpoint they were being
-/// written, or still read by somebody.
+/// written, or still being read.
 fn free_strangers(table: &Table, blocks: &[BlockId]) -> Result<()> {
     let mut named: HashSet<u64> = blocks.iter().map(|block| block.get()).collect();
     for partition in table.partitions().iter() {

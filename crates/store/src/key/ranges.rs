@@ -14,7 +14,7 @@ use pelorus_chunk::{Op, Predicate, Scalar};
 use super::{KeyEncoder, Part};
 use crate::catalog::key_function::Function;
 
-/// Most ranges: each is asked for by itself.
+/// Most ranges: each is looked up separately.
 const RANGES_MAX: usize = 64;
 
 /// Ranges of the first parts of sort keys: rows whose keys begin in none of them do not fulfil the

@@ -11,8 +11,8 @@ use crate::compaction::CHUNK_BYTES;
 use crate::partition::part::Part;
 use crate::table::Table;
 
-/// The share of dead rows, in thousandths, from which on a chunk is merged: when nobody writes, and
-/// while rows are written to a partition that has many dead rows, or few. The fewer dead rows a
+/// The share of dead rows, in thousandths, from which on a chunk is merged: when the table is idle,
+/// and while rows are written to a partition that has many dead rows, or few. The fewer dead rows a
 /// chunk has, the more live ones are written for each that goes.
 const GARBAGE_IDLE: u64 = 63;
 const GARBAGE_MANY: u64 = 80;
@@ -118,7 +118,7 @@ pub(super) fn within(parts: &[Arc<Part>], most: u64, bytes: impl Fn(&Arc<Part>) 
 
 /// How many rows are dead but can still be read, and about how many bytes they take.
 pub(super) fn readable_dead(table: &Table, horizon: Version) -> (usize, u64) {
-    /// What a row takes, where nobody knows better.
+    /// The default size of a row, if it is unknown.
     const ROW_BYTES: u64 = 64;
     /// What the manifest says of each, however short the row is.
     const MARK_BYTES: u64 = 12;
@@ -255,8 +255,8 @@ mod tests {
         assert_eq!(wait_for_flushes(1, 0, 1), Some(Duration::from_micros(4)), "no budget at all");
     }
 
-    /// A table of which many rows had died wrote its manifest four times a second, until nobody could
-    /// read them any more.
+    /// A table of which many rows had died wrote its manifest four times a second, until no
+    /// snapshot could read them any more.
     #[test]
     fn checkpoints_do_not_make_the_next_one_due() {
         let manifest = 36 << 20;

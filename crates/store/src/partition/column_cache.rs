@@ -88,7 +88,7 @@ impl Resident {
         }
         let mut own = Vec::new();
         while let Some(missing) = positions.clone().find(|&it| columns[it].is_none()) {
-            // Whoever lets go of a table lets it be changed in place.
+            // A released table may be changed in place.
             drop(columns);
             let column = Arc::new(read(missing)?);
             self.cache.insert(self, missing, &column);
@@ -122,7 +122,7 @@ impl Cache {
         Self { budget, bytes, ring: Mutex::default() }
     }
 
-    /// Enters a column into its table, unless somebody else has meanwhile.
+    /// Enters a column into its table, unless another thread has done so meanwhile.
     fn insert(&self, table: &Arc<Resident>, position: usize, column: &Arc<Column>) {
         let bytes = column.memory();
         if bytes > self.budget {

@@ -66,7 +66,7 @@ pub(crate) struct Deletes(RwLock<Inner>);
 
 #[derive(Clone, Debug, Default)]
 struct Inner {
-    /// Rows dead since a version that nobody reads below any more.
+    /// Rows dead since a version below which no snapshot reads any more.
     base: Arc<Mask>,
     /// The version that `base` holds up to.
     base_version: Version,

@@ -56,7 +56,7 @@ struct Inner {
     keys: Keys,
     hashes: Vec<u64>,
     bytes: usize,
-    /// Nobody counts its bytes any more.
+    /// Its bytes no longer count as memory.
     released: bool,
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn sort(places: &mut [Place]) {
 /// Errors of reading columns.
 pub(crate) fn verify(places: &mut Vec<Place>, keys: &Keys) -> Result<()> {
     let mut equal = Vec::with_capacity(places.len());
-    // Rows in memory have their keys beside them; those of all chunks of a layout are read at once.
+    // Rows in memory are stored with their keys; those of all chunks of a layout are read at once.
     let together = |a: &Place, b: &Place| match (a.part.chunk(), b.part.chunk()) {
         (Some(_), Some(_)) => Arc::ptr_eq(&a.part.layout, &b.part.layout),
         _ => Arc::ptr_eq(&a.part, &b.part),

@@ -105,8 +105,8 @@ impl Database {
     }
 
     /// Whether a table has changed since its checkpoint, or holds much of the log since its older
-    /// header does not have everything: a table that nobody changes any more must not do so for
-    /// ever. The same goes for space in its file.
+    /// header does not have everything: a table without further changes must not do so for ever.
+    /// The same applies to space in its file.
     fn is_behind(&self, table: &Table) -> bool {
         let changed = table.changed.load(Ordering::Acquire);
         let older = table.older_checkpoint();
@@ -238,7 +238,7 @@ fn freeze(table: &Table, version: u64, (history_marks, length_max): (usize, usiz
         })
         .collect();
     let last_drop = table.newest_drop();
-    // Twice as many as maintenance leaves: somebody may read an old version for long.
+    // Twice as many as maintenance leaves: a snapshot may read an old version for long.
     let history_marks = history_marks.saturating_mul(2);
     let next_partition = table.next_partition();
     Frozen { version, last_drop, history_marks, length_max, next_partition, partitions }

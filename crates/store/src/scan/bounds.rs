@@ -131,7 +131,7 @@ fn fences(
     let values = values.collect::<Result<Vec<ArrayRef>>>()?;
     let place = |column: usize| columns.iter().position(|&it| it == column).unwrap_or(0);
     let keys = unit.layout.first_sort_keys(depth, rows.len(), |column| &values[place(column)])?;
-    // Whoever wrote the chunk may have known other weights.
+    // The chunk may have been written with other weights.
     if !keys.iter().is_sorted() {
         return Ok(None);
     }
