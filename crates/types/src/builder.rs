@@ -122,8 +122,8 @@ impl Builder {
         })
     }
 
-    /// Appends the bytes that a function appends. What a failure leaves behind, [`Self::truncate`]
-    /// takes away.
+    /// Appends the bytes that a function appends. [`Self::truncate`] removes the bytes that a
+    /// failure leaves.
     ///
     /// # Errors
     /// The function's own, a column of numbers, and more bytes than one array can hold (1235).
