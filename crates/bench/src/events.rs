@@ -156,7 +156,7 @@ fn columns(rows: Range<u64>) -> Vec<ArrayRef> {
     ints.chain([texts]).collect()
 }
 
-/// Loads pieces as one commit, leaving rows out that are there; gives how many were new.
+/// Loads pieces as one commit, skipping existing rows; returns the number of new rows.
 pub(crate) fn load(
     database: &Database,
     table: TableId,

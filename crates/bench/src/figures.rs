@@ -63,14 +63,14 @@ struct File<'a> {
 }
 
 impl Figures {
-    /// None yet. How busy the machine is besides is kept, since it explains odd figures.
+    /// No values yet. The load of the machine is recorded, since it explains outliers.
     pub(crate) fn begin() -> Self {
         let mut figures = Self::default();
         figures.fact("load of the machine at the start", load());
         figures
     }
 
-    /// Keeps values; none at all are not kept.
+    /// Adds values, if there are any.
     pub(crate) fn add(&mut self, case: &str, system: &str, unit: &str, values: Vec<f64>) {
         if !values.is_empty() {
             let (case, system, unit) = (case.to_owned(), system.to_owned(), unit.to_owned());

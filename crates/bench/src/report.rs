@@ -44,7 +44,7 @@ struct Case {
     runs: usize,
 }
 
-/// Everything that is kept of a run.
+/// The report of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     name: &'static str,
