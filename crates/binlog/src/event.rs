@@ -79,7 +79,7 @@ pub enum Event {
     Skipped(u8),
 }
 
-/// Where the log goes on.
+/// The next file and position of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotate {
     /// The file.

@@ -77,7 +77,7 @@ impl GtidSet {
             .is_some_and(|intervals| holds(intervals, gtid.number, gtid.number))
     }
 
-    /// Adds a transaction; `false` when it is there already.
+    /// Adds a transaction; `false` if the set already contains it.
     pub fn add(&mut self, gtid: &Gtid) -> bool {
         // A source is known as a rule: its name is copied only the first time.
         match self.sources.get_mut(&gtid.source) {

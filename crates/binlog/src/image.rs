@@ -118,10 +118,11 @@ impl ImageBuilder {
     }
 
     /// Appends the images of before or after of an event; one row for each, none if it has no such
-    /// images. Gives the number of rows.
+    /// images. Returns the number of rows.
     ///
     /// # Errors
-    /// When the bytes are no such images or a value cannot be held. Nothing is appended then.
+    /// When the bytes are no such images or a value cannot be held. Nothing is appended in this
+    /// case.
     pub fn append(&mut self, event: &RowsEvent, image: Image) -> Result<usize> {
         let wanted = match image {
             Image::Before => event.kind.has_before(),
@@ -314,7 +315,7 @@ impl ImageBuilder {
         })
     }
 
-    /// Takes the arrays; the builder goes on empty.
+    /// Takes the arrays; the builder is then empty.
     ///
     /// # Errors
     /// When text is not UTF-8.

@@ -93,8 +93,8 @@ impl Query {
         charset::decode(self.status.client.unwrap_or(Collation(33)), &self.bytes)
     }
 
-    /// Whether the client has sent its text as it is (`SET NAMES binary`): names are UTF-8 then, and
-    /// literals in the charsets of their columns.
+    /// Whether the client sent its text without a charset (`SET NAMES binary`): names are UTF-8
+    /// then, and literals in the charsets of their columns.
     pub fn is_binary(&self) -> bool {
         self.status.client == Some(Collation(63))
     }

@@ -29,7 +29,7 @@ pub struct TableMap {
     /// The columns, those that are invisible or generated included.
     pub columns: Vec<SourceColumn>,
     /// The primary key: columns (from 0) with the length of their prefix in characters, 0 for the
-    /// whole column. `None` when the log does not tell (`binlog_row_metadata = MINIMAL`).
+    /// whole column. `None` if the log does not contain it (`binlog_row_metadata = MINIMAL`).
     pub primary_key: Option<Vec<(usize, u64)>>,
 }
 

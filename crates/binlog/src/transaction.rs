@@ -29,7 +29,7 @@ pub struct GtidEvent {
     pub original_server_version: Option<u32>,
     /// MySQL 8: version of the server that wrote this event.
     pub immediate_server_version: Option<u32>,
-    /// MariaDB: what its flags say.
+    /// MariaDB: its flags.
     pub mariadb: Option<MariaDbFlags>,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Step {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Width {
     Fixed(usize),
-    /// A length of so many bytes stands in front.
+    /// The value has a length prefix of so many bytes.
     Prefixed(usize),
 }
 
