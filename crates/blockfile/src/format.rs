@@ -35,7 +35,7 @@ pub struct Identity {
 pub struct BlockId(u64);
 
 impl BlockId {
-    /// A number that was kept somewhere, in another block for example.
+    /// A number that was stored elsewhere, for example in another block.
     pub fn new(number: u64) -> Self {
         Self(number)
     }

@@ -8,9 +8,9 @@ use super::write::Draft;
 use crate::allocator::Extent;
 use crate::format::{BlockId, Header, KIND_TABLE, Places, SLOT, Table, TableRef, UNIT};
 
-/// A checkpoint in progress. It holds the blocks that were there when it was begun, and those that
-/// are written through it. Writes and frees of the file itself go on meanwhile and do not change
-/// it. Dropping it gives the checkpoint up.
+/// A checkpoint in progress. It contains the blocks that existed when it was begun, and those that
+/// are written through it. Writes and frees of the file itself continue meanwhile and do not change
+/// it. Dropping it abandons the checkpoint.
 #[derive(Debug)]
 pub struct Checkpointing<'a> {
     file: &'a BlockFile,
@@ -19,11 +19,11 @@ pub struct Checkpointing<'a> {
 }
 
 impl BlockFile {
-    /// Begins a checkpoint of all blocks that are there now.
+    /// Begins a checkpoint of all current blocks.
     ///
     /// # Errors
-    /// `Code::TableFailed` when a write has failed; `Code::Internal` when another checkpoint
-    /// is in progress.
+    /// `Code::TableFailed` when a write has failed; `Code::Internal` when another checkpoint is in
+    /// progress.
     pub fn begin_checkpoint(&self) -> Result<Checkpointing<'_>> {
         let mut space = self.space.lock();
         self.writable(&space)?;

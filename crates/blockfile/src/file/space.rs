@@ -87,7 +87,8 @@ impl Space {
         self.retired.iter().map(|(_, extent)| u64::from(extent.units)).sum()
     }
 
-    /// A checkpoint is durable: frees what neither its header nor the one before refers to.
+    /// A checkpoint is durable: frees extents to which neither its header nor the previous one
+    /// refers.
     pub(super) fn publish(&mut self, header: Header, table_extent: Extent) -> Result<()> {
         let previous = self.durable.number;
         let retired = std::mem::take(&mut self.retired);
