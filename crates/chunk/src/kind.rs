@@ -105,7 +105,7 @@ impl Kind {
         matches!(self, Self::Float32 | Self::Float64)
     }
 
-    /// Whether values are whole numbers (decimals count by their unscaled value).
+    /// Whether values are integers (decimals count by their unscaled value).
     pub(crate) fn is_integer(self) -> bool {
         !self.is_float() && self.width().is_some()
     }

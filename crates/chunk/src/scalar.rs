@@ -137,7 +137,7 @@ impl Value<'_> {
     }
 
     /// Compares with a constant; `None` if a NaN is involved or the two are of different sorts
-    /// (NULL, whole number, float, bytes).
+    /// (NULL, integer, float, bytes).
     pub fn compare(&self, scalar: &Scalar) -> Option<Ordering> {
         self.compare_value(scalar.as_value())
     }
@@ -187,8 +187,8 @@ impl Scalar {
         }
     }
 
-    /// A whole number as 128 bits, beyond them the nearest end; `None` for floats and bytes.
-    /// Comparisons with values of 64 bits come out the same.
+    /// An integer as 128 bits, clamped to their range; `None` for floats and bytes. Comparisons
+    /// with values of 64 bits come out the same.
     pub(crate) fn clamped(&self) -> Option<i128> {
         match self {
             Self::Int(value) => Some(*value),

@@ -274,8 +274,8 @@ impl Bounds<'_> {
 }
 
 /// Whether a row of the chunk, or of one of its vectors, may satisfy the predicate. `false` is
-/// certain, `true` is not. Text compares bytewise: under a collation only the caller knows what
-/// may be pruned.
+/// certain, `true` is not. Text compares bytewise: under a collation only the caller can decide
+/// what to prune.
 pub fn may_match(column: &ColumnMeta, vector: Option<usize>, predicate: &Predicate) -> bool {
     let positions = vector.and_then(|vector| column.vectors.get(vector).copied());
     if *predicate == Predicate::IsNull {

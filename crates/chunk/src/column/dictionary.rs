@@ -192,7 +192,7 @@ impl Picked {
     }
 }
 
-/// An array as `Dictionary(UInt32, type)`; every value is there once.
+/// An array as `Dictionary(UInt32, type)`; every value occurs once.
 ///
 /// # Errors
 /// `Internal` for types that have no dictionaries.
