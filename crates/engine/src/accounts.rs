@@ -201,10 +201,10 @@ impl Accounts {
         })
     }
 
-    /// Counts how a login of an account ended; those of users that there are not change nothing.
+    /// Counts the result of a login of an account; unknown users change nothing.
     ///
     /// # Errors
-    /// The account is locked for its failed logins (3955), whatever was proven now.
+    /// The account is locked for its failed logins (3955), whatever the result of this one.
     pub(crate) fn login_ended(
         &self,
         user: &str,

@@ -101,7 +101,7 @@ pub type RowStream = Pin<Box<dyn Stream<Item = Result<Rows>> + Send>>;
 pub enum Rows {
     /// Rows to be encoded by the edge, in the forms of [`pelorus_types::ColumnType::arrow`].
     Batch(RecordBatch),
-    /// Rows that a linked server encoded already in the [`RowFormat`] asked for: for each row a
+    /// Rows that a linked server encoded already in the requested [`RowFormat`]: for each row a
     /// `u32` (little endian) with the length of its payload, then the payload.
     Encoded(Bytes),
     /// The end, with the number of warnings.

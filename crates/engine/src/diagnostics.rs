@@ -58,7 +58,7 @@ impl Diagnostics {
         *inner = Inner { limit, found_rows, ..Inner::default() };
     }
 
-    /// How many conditions are kept.
+    /// The maximum number of stored conditions.
     pub(crate) fn limit(&self) -> usize {
         self.0.lock().limit
     }
@@ -103,7 +103,7 @@ impl Diagnostics {
         self.0.lock().conditions.clone()
     }
 
-    /// `@@warning_count`: everything, also what did not fit.
+    /// `@@warning_count`: all warnings, including those that were not stored.
     pub(crate) fn count(&self) -> usize {
         self.0.lock().total
     }

@@ -165,9 +165,9 @@ impl Links {
         futures::future::join_all(questions).await;
     }
 
-    /// Asks all servers that answer for their databases now, because one that is named is not known.
-    /// Names that there are nowhere do not keep servers busy: questions are some time apart, and
-    /// one serves all that wait for it.
+    /// Asks all reachable servers for their databases now, because a statement names an unknown
+    /// one. Unknown names do not overload servers: requests have a minimum interval, and one serves
+    /// all waiting statements.
     pub(crate) async fn look_again(&self) {
         let begun = self.env.clock.monotonic();
         let mut missed = self.missed.lock().await;

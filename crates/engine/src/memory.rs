@@ -135,8 +135,8 @@ impl Memory {
     }
 }
 
-/// Gives pages that were freed back to the system where the process has more than its limit: the
-/// allocator keeps them for seconds, for all threads apart.
+/// Returns freed pages to the system if the process exceeds its limit: the allocator keeps them for
+/// seconds, separately for each thread.
 pub(crate) async fn keep_within(engine: Weak<Engine>) {
     const EACH: Duration = Duration::from_millis(50);
     loop {

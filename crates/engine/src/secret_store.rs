@@ -77,7 +77,7 @@ impl Seal {
         Ok([nonce.as_slice(), &bytes].concat())
     }
 
-    /// Decrypts what [`Self::seal`] gave for the same purpose.
+    /// Decrypts the result of [`Self::seal`] for the same purpose.
     pub(crate) fn open_sealed(&self, purpose: &str, sealed: &[u8]) -> Result<String> {
         let wrong = || Error::internal("a stored password does not fit the key file key.json");
         let (nonce, bytes) = sealed.split_first_chunk::<NONCE_LEN>().ok_or_else(wrong)?;

@@ -333,8 +333,8 @@ impl Session {
         Collation::default_of(name.text()).unwrap_or(pelorus_types::collation::UTF8MB4_0900_AI_CI)
     }
 
-    /// The charset in which the client wants text, by its default collation; `None` when it wants
-    /// text as it is.
+    /// The charset in which the client wants text, by its default collation; `None` if it wants
+    /// text without conversion.
     pub fn results_collation(&self) -> Option<Collation> {
         match self.variables.get("character_set_results") {
             VarValue::Text(name) => Collation::default_of(&name),
@@ -342,8 +342,8 @@ impl Session {
         }
     }
 
-    /// Cuts the first statement from a text; the second part is the rest, empty when there is none.
-    /// Without multi-statements the whole text is the statement, and a second one in it is a
+    /// Splits off the first statement of a text; the second part is the rest, empty when there is
+    /// none. Without multi-statements the whole text is the statement, and a second one in it is a
     /// syntax error.
     pub fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str) {
         if !self.multi_statements {
@@ -364,7 +364,7 @@ impl Session {
     /// Runs one statement.
     ///
     /// # Errors
-    /// MySQL's errors; the session goes on.
+    /// MySQL's errors; the session continues.
     pub async fn execute(&mut self, sql: &str, format: RowFormat) -> Result<Outcome> {
         self.run("Query", sql, format).await
     }
@@ -372,7 +372,7 @@ impl Session {
     /// Prepares one statement for [`Self::execute_prepared`].
     ///
     /// # Errors
-    /// MySQL's errors; the session goes on.
+    /// MySQL's errors; the session continues.
     pub async fn prepare(&mut self, sql: &str) -> Result<Prepared> {
         self.prepare_numbered(sql).await
     }

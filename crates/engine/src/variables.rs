@@ -60,8 +60,8 @@ pub(crate) enum Change {
     Here,
     /// It is handed to linked servers with every statement of the session.
     Relayed,
-    /// It may be set and changes nothing here, because what it tunes does not exist here; the doc
-    /// says what.
+    /// It can be set without effect, because the feature that it tunes does not exist here; the doc
+    /// names it.
     NoEffect,
     /// It can be set to the value that it has; others are refused as not supported.
     OnlyDefault,

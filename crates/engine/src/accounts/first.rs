@@ -13,7 +13,7 @@ use super::{AccountName, Accounts, Change, Proof, Reach, format, hash};
 use crate::config::RootPassword;
 
 impl Accounts {
-    /// Makes `root` for `localhost` and for some hosts. Gives the password when it made one up.
+    /// Creates `root` for `localhost` and for some hosts. Returns the password if it was generated.
     pub(super) fn make_first(
         &self,
         root: &RootPassword,
@@ -76,11 +76,11 @@ fn settle(env: &Env, password: &RootPassword) -> (String, Option<String>) {
     }
 }
 
-/// Gives an account of a server that is stopped another password, and lets it change everything;
-/// makes it if it is not there. Gives the password when it made one up.
+/// Resets the password of an account of a stopped server, and gives the account all privileges;
+/// creates the account if necessary. Returns the password if it was generated.
 ///
 /// # Errors
-/// A folder that has no accounts, a name that no account can have, and I/O errors.
+/// A folder without accounts, an invalid account name, and I/O errors.
 pub fn reset_password(
     env: &Env,
     folder: &Path,

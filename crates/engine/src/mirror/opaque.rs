@@ -46,10 +46,10 @@ pub(super) fn needed(name: &str, ty: &ColumnType, by: &str) -> Error {
     ))
 }
 
-/// Looks whether a change of the source makes values of these columns, or makes others of them.
+/// Checks whether a change of the source creates or converts values of these columns.
 ///
 /// # Errors
-/// One that does: the copy has to be made again.
+/// A change that does: the copy must be created again.
 pub(super) fn check(definition: &TableDefinition, alter: &AlterTable) -> Result<()> {
     check_charsets(definition, alter)?;
     for action in &alter.actions {

@@ -31,7 +31,7 @@ pub(crate) struct Wanted {
 enum Item {
     /// All tables of a database.
     Database(String),
-    /// One table: its database, its name, and what after it says how it is mirrored.
+    /// One table: its database, its name, and the clauses after it.
     Table(String, String, How),
 }
 
@@ -96,7 +96,7 @@ impl Wanted {
         Ok(Self { left, all, said: BTreeMap::new() })
     }
 
-    /// Makes what can be made now.
+    /// Creates the mirrors that can be created now.
     pub(crate) async fn make(&mut self, engine: &Engine) {
         if let Some(made) = &mut self.all {
             make_all(engine, made, &mut self.said).await;

@@ -36,7 +36,8 @@ use plan::Plan;
 pub(super) use rewrite::discard;
 
 impl Definer {
-    /// `ALTER TABLE`. Gives the number of rows that MySQL says are affected: those that it copies.
+    /// `ALTER TABLE`. Returns the number of affected rows as MySQL counts them: those that it
+    /// copies.
     pub(super) fn alter(&self, alter: &AlterTable) -> Result<u64> {
         match self.require(&alter.table) {
             Err(error) if alter.if_exists && error.code() == Code::NoSuchTable => {
@@ -74,9 +75,9 @@ impl Definer {
         self.change(&def, (definition, &origins), repartitions, (others, moved.as_ref()))
     }
 
-    /// Gives a table a new definition whose columns come from those of the old one.
-    /// `repartitions` says that MySQL copies all rows whatever becomes of the columns; `others` are
-    /// tables whose foreign keys follow in the same commit, in which the table may also move.
+    /// Gives a table a new definition whose columns come from those of the old one. `repartitions`
+    /// says that MySQL copies all rows in any case; `others` are tables whose foreign keys follow
+    /// in the same commit, in which the table may also move.
     pub(super) fn change(
         &self,
         def: &NativeDef,

@@ -174,7 +174,7 @@ impl Catalog {
         hidden.flat_map(tables).collect()
     }
 
-    /// The number of a table that there is, damaged or not.
+    /// The number of an existing table, damaged or not.
     pub(crate) fn id_of(&self, database: &str, name: &str) -> Option<TableId> {
         let databases = self.databases.read();
         let entry = databases.get(database)?;

@@ -22,7 +22,7 @@ const KEY_PARTS_MAX: usize = 16;
 /// Most keys of a table.
 const KEYS_MAX: usize = 64;
 
-/// Checks a definition as it is written.
+/// Checks a definition as written.
 ///
 /// # Errors
 /// Definitions that MySQL refuses, and clauses that native tables do not support (1235).

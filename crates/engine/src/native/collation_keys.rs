@@ -8,7 +8,7 @@ use pelorus_error::{Error, Result};
 use pelorus_store::SortKeyEncoder;
 use pelorus_types::{Collation, ColumnType};
 
-/// Gives texts the weights of their collation.
+/// Encodes texts as the weights of their collation.
 #[derive(Debug)]
 pub(crate) struct CollationKeys;
 

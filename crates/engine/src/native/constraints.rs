@@ -431,7 +431,7 @@ pub(crate) fn adds_check(before: &TableDefinition, after: &TableDefinition) -> b
     after.checks.iter().any(|check| check.enforced && !before.checks.contains(check))
 }
 
-/// Error 3813 for a CHECK at a column of a definition as it is written.
+/// Error 3813 for a CHECK at a column of a definition as written.
 pub(crate) fn of_other_column(definition: &TableDefinition, check: &CheckDefinition) -> Error {
     // Its name may be one that it is given.
     let mut normal = definition.clone();

@@ -67,7 +67,7 @@ pub(crate) struct Definer {
 }
 
 impl Definer {
-    /// Runs a statement. The rows of `CREATE TABLE ... SELECT` are its caller's business.
+    /// Runs a statement. The rows of `CREATE TABLE ... SELECT` are inserted by the caller.
     ///
     /// # Errors
     /// MySQL's errors, 1235 for what native tables do not have, and I/O errors.
@@ -261,7 +261,7 @@ impl Definer {
         self.create_prepared(database, definition, mode).map(Some)
     }
 
-    /// Makes a table in a hidden database, which need not be there.
+    /// Creates a table in a hidden database, which need not exist.
     ///
     /// # Errors
     /// MySQL's errors, 1235 for what native tables do not have.
@@ -275,7 +275,7 @@ impl Definer {
         self.create_prepared(database, definition, self.mode).map(drop)
     }
 
-    /// Checks a definition and brings it into the form that is kept.
+    /// Checks a definition and normalises it for storage.
     ///
     /// # Errors
     /// MySQL's errors.
@@ -387,7 +387,7 @@ impl Definer {
         Ok(())
     }
 
-    /// Literal defaults of TIMESTAMP columns are written in the session's time zone and kept in
+    /// Literal defaults of TIMESTAMP columns are written in the session's time zone and stored in
     /// universal time.
     pub(super) fn settle_default(
         &self,
@@ -497,7 +497,7 @@ impl Definer {
         Ok(())
     }
 
-    /// Gives a table another definition, and shows it under its name.
+    /// Replaces the definition of a table, and shows it under its name.
     pub(super) fn redefine(
         &self,
         def: &NativeDef,

@@ -110,7 +110,7 @@ impl Derived {
     /// Derives what statements need of a definition in normal form.
     ///
     /// # Errors
-    /// What a type, a default, a key or the partitioning has wrong, in MySQL's words.
+    /// MySQL's errors in a type, a default, a key or the partitioning.
     pub(crate) fn of(database: &str, definition: &TableDefinition, mode: Mode) -> Result<Self> {
         let collation = table_collation(definition)?;
         let mut columns = Vec::new();
@@ -335,7 +335,7 @@ pub(crate) fn encode(database: &str, definition: &TableDefinition, mode: Mode) -
     Ok(format!("{database}\0{name}\0{}\0{text}", mode.within("")).into_bytes())
 }
 
-/// Reads what [`encode`] wrote: the database, the definition in normal form, its mode.
+/// Decodes the bytes of [`encode`]: the database, the definition in normal form, its mode.
 ///
 /// # Errors
 /// Bytes that are no definition (1034).

@@ -31,8 +31,7 @@ pub(super) fn renamed_columns(
     pairs.collect()
 }
 
-/// Gives the columns of a table that foreign keys refer to their new names. Says whether there were
-/// any.
+/// Renames the columns in foreign keys that refer to them. Returns whether there were any.
 pub(super) fn rename_referred(
     definition: &mut TableDefinition,
     own: &str,
@@ -83,11 +82,10 @@ impl Definer {
         others
     }
 
-    /// Gives tables other names, in other databases perhaps, and others the foreign keys that
-    /// follow, all of them in one step.
+    /// Renames and moves tables, and adapts the foreign keys of others, all in one step.
     ///
     /// # Errors
-    /// Definitions that cannot be, of which nothing is written, and I/O errors.
+    /// Invalid definitions, of which nothing is written, and I/O errors.
     pub(super) fn redefine_all(&self, moved: &[Redefined], others: &[Redefined]) -> Result<()> {
         if moved.is_empty() && others.is_empty() {
             return Ok(());

@@ -88,7 +88,7 @@ pub(crate) fn check(statement: &TableStatement) -> Result<()> {
     }
 }
 
-/// Whether a table can have an option, as it is.
+/// Whether a table can have an option unchanged.
 pub(crate) fn is_kept(option: &TableOption) -> bool {
     of_table(&[option]).is_ok()
 }

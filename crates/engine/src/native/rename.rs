@@ -43,7 +43,7 @@ impl Moved {
 }
 
 impl Definer {
-    /// `RENAME TABLE`. A pair sees what those before it have done.
+    /// `RENAME TABLE`. A pair sees the result of the previous ones.
     ///
     /// # Errors
     /// A table that is not there (1146) or cannot be used (1034), and errors of
@@ -99,7 +99,7 @@ impl Definer {
         Ok(database)
     }
 
-    /// Gives a table the place that [`Moved`] says, and does nothing else to it.
+    /// Moves a table to the place in [`Moved`], without other changes.
     ///
     /// # Errors
     /// I/O errors.
@@ -107,8 +107,8 @@ impl Definer {
         self.carry_out(std::slice::from_ref(moved))
     }
 
-    /// Gives a definition that a table is to have anyway the place that it moves to, and adds the
-    /// tables whose foreign keys follow to those that change in the same commit. Gives the database.
+    /// Adapts the new definition of a table to the place to which it moves, and adds the tables
+    /// whose foreign keys follow to those that change in the same commit. Returns the database.
     pub(super) fn place_with(
         &self,
         moved: &Moved,

@@ -187,7 +187,7 @@ impl Server {
     }
 
     /// The value of an option as it would be set; `None` when it has its default. The password is
-    /// never shown: a kept one gives stars.
+    /// never shown: a stored one is shown as asterisks.
     pub(crate) fn get(&self, option: &str) -> Option<String> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());

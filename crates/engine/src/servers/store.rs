@@ -90,7 +90,7 @@ impl Servers {
         })
     }
 
-    /// Stores another definition under a name that is there.
+    /// Replaces the definition under an existing name.
     pub(crate) fn replace(&self, server: Server) -> Result<()> {
         self.change(|all| {
             all.insert(key(&server.name), server);

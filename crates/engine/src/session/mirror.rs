@@ -38,7 +38,7 @@ pub(crate) struct Mirrored {
     databases: BTreeMap<String, String>,
     /// The time zone of TIMESTAMPs in results.
     pub(crate) time_zone: TimeZone,
-    /// Copies of a part of their table are read as if they were the whole.
+    /// Filtered copies are read as if they were complete.
     pub(crate) as_whole: bool,
     /// The kind of the one server whose answer this must be; of several, no server has the answer.
     pub(crate) of: Option<Flavour>,

@@ -323,7 +323,7 @@ impl Session {
     }
 }
 
-/// Gives the columns of a result the names that they had when the statement was prepared.
+/// Renames the columns of a result as they were when the statement was prepared.
 pub(super) fn named(outcome: Outcome, entry: &Entry) -> Outcome {
     let names = &entry.names;
     match outcome {

@@ -394,8 +394,8 @@ impl Session {
         number.map_err(|error| self.after_failure(name, error))
     }
 
-    /// Finds out what `LAST_INSERT_ID()` is after statements on an own connection. What those answer
-    /// with may be a number that the statement gave, which changes nothing.
+    /// Reads `LAST_INSERT_ID()` after statements on the session's own connection. The number in
+    /// their answers may be one that the statement gave, which does not change it.
     ///
     /// # Errors
     /// A server that went away.

@@ -238,7 +238,7 @@ impl Session {
 
     /// Waits a moment after an error that says that a table's definition has just changed (1412),
     /// as MySQL waits for the lock of a table. `false`: the error is the statement's, because the
-    /// transaction must not see another version, or because this goes on for seconds.
+    /// transaction must not see another version, or because the error has recurred for seconds.
     pub(super) async fn waits_for_change(&self, error: &Error, tries: &mut u32) -> bool {
         if error.code() != Code::TableChanged
             || *tries >= CHANGE_TRIES

@@ -240,7 +240,8 @@ impl Session {
             .then(|| Duration::from_millis(milliseconds))
     }
 
-    /// Refuses what read-only accounts may not do, when it is prepared and when it runs.
+    /// Refuses statements that read-only accounts may not run, when they are prepared and when they
+    /// run.
     pub(super) fn check_account(&mut self, statement: &Statement) -> Result<()> {
         if let Some(account) = self.engine.accounts().get(&self.account) {
             self.read_only = account.read_only;

@@ -264,7 +264,7 @@ pub(crate) fn grid(grid: &ResultTable) -> Result<ResultSet> {
     Ok(ResultSet { columns: grid.columns.clone(), rows: Box::pin(futures::stream::iter(items)) })
 }
 
-/// Splits what [`Rows::Encoded`] holds into payloads.
+/// Splits the bytes of [`Rows::Encoded`] into payloads.
 pub(crate) fn payloads(bytes: &Bytes) -> impl Iterator<Item = &[u8]> {
     let mut rest: &[u8] = bytes;
     std::iter::from_fn(move || {

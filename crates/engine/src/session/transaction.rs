@@ -24,7 +24,7 @@ pub(super) struct Transaction {
     /// The link was requested to end it, and has not answered. If this is set when the next
     /// statement begins, the answer was not awaited.
     ending: bool,
-    /// Connections of the session's own, by name of the link. They are kept once made, because
+    /// Connections of the session's own, by name of the link. They stay open once made, because
     /// `LAST_INSERT_ID()` inside a later statement, temporary tables and locks belong to them.
     pub(super) pinned: BTreeMap<String, Own>,
     /// `LOCK TABLES` named native tables. It has no other effect than that `UNLOCK TABLES` commits.
@@ -137,7 +137,7 @@ impl Session {
         Ok(outcome)
     }
 
-    /// The link of the current database; without one, the only link that there is.
+    /// The link of the current database; without one, the only existing link.
     pub(super) fn current_link(&self) -> Option<Link> {
         let links = self.engine.links();
         match &self.database {

@@ -43,7 +43,7 @@ impl<'d> Draft<'d> {
     /// Executes one action, in its turn (`order`).
     ///
     /// # Errors
-    /// What it names and is not there, or is there already; 1235 for what native tables do not do.
+    /// Objects that do not exist, or exist already; 1235 for what native tables do not do.
     pub(super) fn apply(&mut self, action: &AlterAction) -> Result<()> {
         match action {
             AlterAction::AddColumn { if_not_exists, column, place } => {

@@ -32,10 +32,10 @@ pub(super) fn is_odd(from: &ColumnType, to: &ColumnType) -> bool {
     }
 }
 
-/// Whether MySQL's `ALTER TABLE` goes by the text that a number is shown as: to a date or time, to JSON
-/// and to a member of an ENUM or SET, where an `INSERT` goes by the number, and to a text where an
-/// expression does not see how the column shows it: with zeros in front, with the digits of a FLOAT or
-/// those that are fixed.
+/// Whether MySQL's `ALTER TABLE` converts a number by its text. It does so to a date or time, to
+/// JSON and to a member of an ENUM or SET, where an `INSERT` uses the number. It also does so to a
+/// text if an expression does not see how the column shows the number: with leading zeros, with the
+/// digits of a FLOAT or with fixed digits.
 pub(super) fn is_by_text(from: &ColumnType, to: &ColumnType) -> bool {
     let is_read = to.is_temporal() || to.wire == WireType::Json;
     if from.is_float() {

@@ -13,7 +13,7 @@ use crate::native::foreign_key_renames::rename_referred;
 /// change at once before anything new refers to them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
-    /// What places rows, which may free columns to be dropped or renamed.
+    /// Partitioning and sorting, which may free columns to be dropped or renamed.
     Places,
     DropKey,
     DropColumn,
@@ -21,7 +21,7 @@ enum Turn {
     Charset,
     /// After the names of columns have changed.
     Rest,
-    /// What gives all columns a charset, new ones too.
+    /// Gives all columns a charset, including new ones.
     Convert,
 }
 
@@ -48,8 +48,7 @@ impl Draft<'_> {
     /// Executes all actions of a statement.
     ///
     /// # Errors
-    /// What an action names and is not there, or is there already; 1235 for what native tables do
-    /// not do.
+    /// Objects that do not exist, or exist already; 1235 for what native tables do not do.
     pub(super) fn apply_all(&mut self, actions: &[AlterAction]) -> Result<()> {
         self.check_once(actions)?;
         let mut ordered: Vec<&AlterAction> = actions.iter().collect();

@@ -59,13 +59,13 @@ pub(crate) fn discard(store: &Database, id: TableId) -> Result<()> {
 }
 
 impl Definer {
-    /// Writes a table again under a definition, and puts it in the old one's place, or in that
-    /// which the definition and its database say. The table is frozen. Foreign keys of `others`
-    /// follow in the same step.
+    /// Rewrites a table under a definition; the new table replaces the old one, or gets the name
+    /// and database of the definition. The table is frozen. Foreign keys of `others` follow in the
+    /// same step.
     ///
     /// # Errors
-    /// The first row that does not fit, a key that is there twice (1062), a row without partition
-    /// (1526), 1317 when it is stopped, and I/O errors. The old table is as it was then.
+    /// The first row that does not fit, a duplicate key (1062), a row without partition (1526),
+    /// 1317 when it is stopped, and I/O errors. The old table is then unchanged.
     pub(super) fn rewrite(
         &self,
         def: &NativeDef,

@@ -173,7 +173,7 @@ fn string(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend([0, 0]);
 }
 
-/// One encoded value of a key: the tag, then what [`append`] wrote without the escapes.
+/// One encoded value of a key: the tag, then the bytes of [`append`] without the escapes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Field<'a> {
     Null,

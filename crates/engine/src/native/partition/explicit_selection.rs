@@ -37,7 +37,7 @@ impl NamedPartitions {
         Ok(Self { partitioner: Arc::clone(&def.partitioner), keys })
     }
 
-    /// The rows of whole ones that are in the partitions.
+    /// Those of some whole rows that are in the partitions.
     ///
     /// # Errors
     /// As those of [`Partitioner::split`].

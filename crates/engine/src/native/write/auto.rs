@@ -165,7 +165,7 @@ pub(crate) fn free_from(store: &Arc<Database>, def: &NativeDef, first: u64) -> R
     Ok(next)
 }
 
-/// Lets a table go on counting at a number, which may lie below those that it gave before.
+/// Restarts the counter of a table at a number, which may be below earlier ones.
 ///
 /// # Errors
 /// Errors of writing it down.

@@ -84,7 +84,7 @@ pub(crate) fn duplicate_entry(def: &NativeDef, columns: &[ArrayRef], row: usize)
     Error::new(Code::DuplicateKey, duplicate_text(def, columns, row))
 }
 
-/// MySQL's words for a key that is there already.
+/// MySQL's text for a duplicate key.
 pub(crate) fn duplicate_text(def: &NativeDef, columns: &[ArrayRef], row: usize) -> String {
     let parts: Vec<String> =
         def.key.iter().map(|&at| key_text(def, at, columns[at].as_ref(), row)).collect();
@@ -97,8 +97,7 @@ fn key_text(def: &NativeDef, at: usize, values: &dyn Array, row: usize) -> Strin
         .map_or_else(|_| String::new(), |value| crate::scalar::text_of(&value, ty))
 }
 
-/// The first row of some batches whose key is there in a version of the table or in a row before
-/// it.
+/// The first row of some batches whose key exists in a version of the table or in an earlier row.
 ///
 /// # Errors
 /// Errors of [`existing`].

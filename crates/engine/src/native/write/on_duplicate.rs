@@ -367,8 +367,8 @@ impl Statement<'_> {
         Ok((merged, rounds))
     }
 
-    /// The rows of keys that are there as the statement sees the table: positions in the columns
-    /// that come with them.
+    /// The rows of existing keys as the statement sees the table: positions in the returned
+    /// columns.
     pub(super) fn present_rows(
         &self,
         def: &NativeDef,

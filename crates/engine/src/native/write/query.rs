@@ -147,8 +147,8 @@ impl Statement<'_> {
         Ok(values)
     }
 
-    /// The values of expressions for each of some rows in memory, which go by a table's name.
-    /// Subqueries read other tables as everywhere.
+    /// The values of expressions for each of some rows in memory, which have a table's name.
+    /// Subqueries read other tables as usual.
     ///
     /// # Errors
     /// Errors of the evaluation.

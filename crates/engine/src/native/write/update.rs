@@ -192,7 +192,7 @@ impl Statement<'_> {
         Ok(tables.iter().map(of_table).collect())
     }
 
-    /// Which keys of rows are there, as the statement sees the table.
+    /// Which keys of rows exist, as the statement sees the table.
     ///
     /// # Errors
     /// Errors of reading.
@@ -335,7 +335,7 @@ pub(super) fn named(relation: &TableFactor) -> Option<(TableName, String)> {
     Some((table, alias))
 }
 
-/// The partitions that are named of the table that goes by a name.
+/// The partitions that the statement selects of the table with this alias.
 pub(super) fn partitions_of(tables: &[TableWithJoins], alias: &str) -> Vec<String> {
     match factor_of(tables, alias) {
         Some(TableFactor::Table { partitions, .. }) => {
@@ -348,7 +348,7 @@ pub(super) fn partitions_of(tables: &[TableWithJoins], alias: &str) -> Vec<Strin
 /// The past cannot be changed.
 ///
 /// # Errors
-/// `FOR SYSTEM_TIME` after the table that goes by a name (1064).
+/// `FOR SYSTEM_TIME` after the table with this alias (1064).
 pub(super) fn refuse_version(tables: &[TableWithJoins], alias: &str) -> Result<()> {
     match factor_of(tables, alias) {
         Some(TableFactor::Table { version: Some(version), .. }) => Err(Error::new(

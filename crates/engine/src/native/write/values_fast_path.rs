@@ -94,7 +94,7 @@ impl<'a> Fill<'a> {
         })
     }
 
-    /// Columns that are assigned to when the rows are there: they need no default, and none is
+    /// Columns that are assigned after the rows are built: they need no default, and none is
     /// computed for them.
     pub(super) fn assigned_later(mut self, columns: impl Iterator<Item = usize>) -> Self {
         self.assigned = columns.collect();

@@ -7,8 +7,8 @@ use crate::diagnostics::{self, Diagnostics};
 /// Most warnings that a client can request: the largest `max_error_count`.
 const KEPT: usize = 65_535;
 
-/// Warnings that columns left, and how many there were in all. Of very many those of the first rows
-/// are kept.
+/// Warnings of columns, and their total number. If there are very many, those of the first rows are
+/// stored.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Warnings {
     kept: Vec<Warning>,

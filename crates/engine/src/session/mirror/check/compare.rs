@@ -83,7 +83,7 @@ impl<'s> Pair<'s> {
         Self { session, name, found, def, settings, sums, row }
     }
 
-    /// Compares all rows. Gives those that seem to differ.
+    /// Compares all rows. Returns those that seem to differ.
     pub(super) async fn compare(&self) -> Result<(Compared, Vec<Suspects>)> {
         let mut compared = Compared::default();
         let mut keys: Vec<Key> = Vec::new();

@@ -34,7 +34,7 @@ pub(super) fn key_text(def: &NativeDef, at: usize) -> String {
     plain_text(&literal::name(&def.columns[at].name), &def.columns[at].ty)
 }
 
-/// The whole primary key as one text.
+/// The complete primary key as one text.
 pub(super) fn whole_key_text(def: &NativeDef) -> String {
     let parts: Vec<String> = def.key.iter().map(|&at| key_text(def, at)).collect();
     format!("CONCAT_WS(',', {})", parts.join(", "))
