@@ -73,7 +73,7 @@ impl Account {
         Self::under(None, name, limit)
     }
 
-    /// An account without a limit, for what belongs to no server.
+    /// An account without a limit, for memory outside of any server.
     pub fn unlimited() -> Self {
         Self::new("no limit", usize::MAX)
     }
@@ -137,7 +137,7 @@ impl Account {
         self.chain().for_each(|node| node.force(bytes));
     }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     pub fn shrink(&self, bytes: usize) {
         self.chain().for_each(|node| node.give_back(bytes));
     }
@@ -189,7 +189,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// Makes it so many bytes; it stays as it is on an error.
+    /// Resizes it to so many bytes; it is unchanged after an error.
     ///
     /// # Errors
     /// When the account or one above it has no more.

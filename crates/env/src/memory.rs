@@ -8,7 +8,7 @@ use std::ptr;
 
 pub use tikv_jemallocator::Jemalloc;
 
-/// Gives pages back to the system at once that were freed and wait to be used again.
+/// Returns freed pages to the operating system at once.
 pub fn give_back_pages() {
     /// That of all arenas (`MALLCTL_ARENAS_ALL`).
     const PURGE: &CStr = c"arena.4096.purge";

@@ -37,7 +37,7 @@ fn sectors(offset: u64, length: usize) -> Vec<(usize, usize)> {
 }
 
 impl State {
-    /// Replaces everything by what survives.
+    /// Replaces the state by the surviving one.
     pub(super) fn crash(&mut self, tear: Tear) {
         // Of every 8 changes, how many survive in the random mode.
         let survival = self.below(9);

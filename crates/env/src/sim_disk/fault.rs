@@ -12,7 +12,7 @@ pub enum Fault {
     /// A write, a length change, an allocation or a change of names fails; a part of a write may
     /// have happened.
     WriteError,
-    /// A read returns less than asked for.
+    /// A read returns fewer bytes than requested.
     ShortRead,
     /// A write takes less than given.
     ShortWrite,
@@ -31,7 +31,7 @@ pub enum Fault {
     MisdirectedWrite,
     /// A write claims success and goes nowhere.
     LostWrite,
-    /// A read sees what stood there before the last sync.
+    /// A read returns the content from before the last sync.
     StaleRead,
 }
 
@@ -40,13 +40,13 @@ pub enum Fault {
 pub enum SyncFailure {
     /// It is durable in spite of the report.
     Kept,
-    /// It is gone: reads see what was durable before.
+    /// The data is lost: reads return the previous durable content.
     Reverted,
     /// Reads see it until the crash, but it counts as written: the next sync reports success
     /// without having it (what Linux does with dirty pages after a failed writeback).
     Once,
-    /// As `Once` for what the operating system's memory held. What was written past it has reached
-    /// the disk, and is still to be made durable.
+    /// As `Once` for data in the operating system's cache. Writes that bypassed the cache have
+    /// reached the disk, and are still to be made durable.
     Cached,
 }
 

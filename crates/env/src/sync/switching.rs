@@ -20,7 +20,7 @@ const STACK_WORDS: usize = 1 << 16;
 const STACK_BYTES: usize = 1 << 20;
 
 /// Runs a scene in every order in which its threads can go on, with at most so many switches away
-/// from a thread that could have gone on itself. Gives the number of orders.
+/// from a thread that could have gone on itself. Returns the number of orders.
 #[cfg(feature = "loom")]
 pub fn model(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) -> u64 {
     let mut builder = loom::model::Builder::new();
