@@ -55,9 +55,9 @@ pub fn check(disk: &dyn Disk, folder: &Path) -> Report {
     check::check(disk, folder, None)
 }
 
-/// As [`check`], and gives out the live rows of the newest version: those that the next start
-/// will have. Of each partition rows come in no particular order; what damage hides is left out,
-/// and so is every partition of which the log changes rows by keys that cannot be compared here.
+/// As [`check`], and gives out the live rows of the newest version: those that the next start will
+/// have. Of each partition rows come in no particular order; damaged rows are left out, and so is
+/// every partition of which the log changes rows by keys that cannot be compared here.
 pub fn check_rows(disk: &dyn Disk, folder: &Path, rows: &mut dyn FnMut(&Row<'_>)) -> Report {
     check::check(disk, folder, Some(rows))
 }

@@ -274,7 +274,7 @@ impl Rows {
     }
 }
 
-/// A value of a row, NULL where the column is not kept.
+/// A value of a row, NULL if the column was not requested.
 pub(crate) fn value(columns: &[Option<Column>], at: usize, row: usize) -> Value<'_> {
     columns.get(at).and_then(Option::as_ref).map_or(Value::Null, |column| column.get(row))
 }

@@ -100,7 +100,7 @@ impl Replay {
         Self { catalog_lsn, version, tables, lost, names, last: None }
     }
 
-    /// Notes what people call a table from now on.
+    /// Notes the current name of a table.
     pub(crate) fn call(&mut self, table: u64, name: Option<String>) {
         match name {
             Some(name) => self.names.insert(table, name),

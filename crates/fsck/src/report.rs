@@ -9,7 +9,7 @@ pub enum Severity {
     Note,
     /// A spare is missing or space is wasted, as after a crash; all data can be read.
     Warning,
-    /// Bytes are not what the format says: data is lost, or its spare copy is.
+    /// Bytes violate the format: data is lost, or its spare copy is.
     Damage,
 }
 
