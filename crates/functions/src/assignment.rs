@@ -121,7 +121,7 @@ pub(crate) enum Incoming<'a> {
     Text(&'a [u8]),
     /// Bytes without a charset.
     Bytes(&'a [u8]),
-    /// Bytes that are a number where numbers are asked for.
+    /// Bytes that are a number where a number is required.
     Hex(&'a [u8]),
     Int(i64),
     UInt(u64),

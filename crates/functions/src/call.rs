@@ -187,8 +187,8 @@ impl Call {
         self.scale
     }
 
-    /// The operator, where it is one of signed whole numbers and decimals that a
-    /// [`crate::Formula`] may hold.
+    /// The operator, where it is one of signed integers and decimals that a [`crate::Formula`] may
+    /// hold.
     pub fn exact_op(&self) -> Option<ExactOp> {
         self.exact
     }

@@ -14,7 +14,7 @@ use crate::zone::TimeZone;
 /// Most warnings that a statement keeps, as MySQL's `max_error_count` has it by default.
 const MAX_WARNINGS: usize = 1024;
 
-/// The switches of `sql_mode` that change what expressions give.
+/// The modes of `sql_mode` that change the results of expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlMode {
     /// Division by zero leaves warning 1365 and gives NULL.

@@ -106,7 +106,7 @@ impl<'a> Input<'a> {
         matches!(self.reader, Reader::Null) || self.array.is_null(self.at(row))
     }
 
-    /// The value as it is.
+    /// The value without conversion.
     pub(crate) fn value(&self, row: usize) -> Value {
         if self.is_null(row) {
             return Value::Null;
@@ -294,7 +294,7 @@ impl<'a> Input<'a> {
         }))
     }
 
-    /// As bytes: what [`Self::text`] gives in the argument's own charset.
+    /// As bytes: the text of [`Self::text`] in the argument's own charset.
     pub(crate) fn bytes(&self, row: usize) -> Result<Option<Cow<'a, [u8]>>> {
         if self.is_null(row) {
             return Ok(None);

@@ -23,7 +23,7 @@ pub fn boolean(value: bool) -> Arg {
     Arg::literal(Value::Int(i64::from(value)), ty, if value { "true" } else { "false" })
 }
 
-/// A number as it is written, without sign: `12`, `1.50`, `1e3`.
+/// A number as written, without sign: `12`, `1.50`, `1e3`.
 pub fn number(text: &str) -> Result<Arg> {
     if text.bytes().any(|byte| matches!(byte, b'e' | b'E')) {
         return double(text);

@@ -86,8 +86,8 @@ impl TimeZone {
         tz::db().get(name).ok()?.iana_name().map(str::to_owned)
     }
 
-    /// The zone of this machine (`TZ`, or `/etc/localtime`), with the abbreviation that its clock
-    /// goes by at a moment in seconds since 1970.
+    /// The zone of this machine (`TZ`, or `/etc/localtime`), with its abbreviation at a moment in
+    /// seconds since 1970.
     pub fn of_machine(now: i64) -> (Self, String) {
         let zone = tz::TimeZone::system();
         let moment = Timestamp::from_second(now).unwrap_or_default();

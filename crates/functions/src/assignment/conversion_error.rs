@@ -139,7 +139,7 @@ impl Reporter {
         Self { column, policy, row: policy.first_row, warnings: Vec::new(), count: 0 }
     }
 
-    /// The warnings that were kept, and how many there were.
+    /// The stored warnings, and their total number.
     pub(crate) fn finish(self) -> (Vec<Warning>, u64) {
         (self.warnings, self.count)
     }

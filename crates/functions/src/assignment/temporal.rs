@@ -162,7 +162,7 @@ impl Calendar {
         }
     }
 
-    /// Whether a packed value of the same type and no more digits is stored as it is. A TIMESTAMP
+    /// Whether a packed value of the same type and no more digits is stored unchanged. A TIMESTAMP
     /// is so only in universal time.
     pub(crate) fn holds(&self, packed: i64, policy: &Policy) -> bool {
         self.allows(DateTime::unpack(packed), policy)

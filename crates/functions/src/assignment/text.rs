@@ -62,7 +62,7 @@ impl Characters {
         self.keeps.is_none() || self.collation.charset() == from.collation.charset()
     }
 
-    /// Whether a text whose characters the charset has is stored as it is, by a quick test.
+    /// Whether a text whose characters the charset has is stored unchanged, by a quick test.
     pub(crate) fn holds(&self, text: &str) -> bool {
         let fits = match self.max_chars {
             Some(most) => text.len() <= most || text.chars().count() <= most,
@@ -221,7 +221,7 @@ impl Binary {
         if self.pads { self.max } else { 0 }
     }
 
-    /// Whether a value of this length is stored as it is.
+    /// Whether a value of this length is stored unchanged.
     pub(crate) fn holds(&self, length: usize) -> bool {
         if self.pads { length == self.max } else { length <= self.max }
     }

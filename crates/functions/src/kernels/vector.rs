@@ -73,7 +73,7 @@ where
     PrimitiveArray::new(values.into(), nulls)
 }
 
-/// Like [`zip`] with an operation that may fail; it runs only where both values are there.
+/// Like [`zip`] with an operation that may fail; it runs only if both values are not NULL.
 pub(crate) fn try_zip<A, B, O>(
     a: &PrimitiveArray<A>,
     b: &PrimitiveArray<B>,

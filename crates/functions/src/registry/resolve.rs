@@ -281,7 +281,7 @@ const HIDDEN_NUMBER: &str = "ENUM, SET and JSON values as numbers, and texts tha
 /// In refusals of lists.
 const MIXED_LIST: &str = "ENUM, SET and JSON values in lists of numbers and texts";
 
-/// Whether a function takes a number with its fraction, not a whole number.
+/// Whether a function takes a number with its fraction, not an integer.
 pub fn asks_real(name: &str, args: &[Arg]) -> bool {
     let upper = name.to_ascii_uppercase();
     matches!(

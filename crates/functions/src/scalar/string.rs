@@ -88,7 +88,7 @@ pub(crate) fn value_of(bytes: Vec<u8>, binary: bool) -> Result<Value> {
         .map_err(|_| Error::internal("a text function cut a character in two"))
 }
 
-/// Text that is put together, no longer than a packet may be: what would be longer is not held.
+/// Text that is put together, no longer than a packet may be: a longer text is not stored.
 pub(crate) struct Built {
     bytes: Vec<u8>,
     limit: u64,

@@ -83,7 +83,7 @@ pub(crate) fn side(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
     })
 }
 
-/// Binds `TRIM` in its three forms, `LTRIM` and `RTRIM`. The second argument is what to trim.
+/// Binds `TRIM` in its three forms, `LTRIM` and `RTRIM`. The second argument is the text to trim.
 pub(crate) fn trim(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let (leading, trailing) = match name {
         "TRIM" => (true, true),
