@@ -19,7 +19,7 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 /// Hashes a key. All 64 bits are of good quality. The seed must be secret and random where keys
-/// come from strangers: it is what keeps them from choosing keys that collide.
+/// come from strangers: it prevents the choice of keys that collide.
 #[inline]
 pub fn hash_key(seed: u64, key: &[u8]) -> u64 {
     let left = seed ^ PI[0];

@@ -281,7 +281,7 @@ impl KeyIndex {
         true
     }
 
-    /// All entries in no order: the kept bits of the hash (its top 32; 1 for 0) and the row.
+    /// All entries in no order: the stored bits of the hash (its top 32; 1 for 0) and the row.
     pub fn iter(&self) -> impl Iterator<Item = (u32, RowRef)> + '_ {
         let inside = self.shards.iter().flat_map(Shard::entries);
         inside.chain(self.spill.iter().copied())
