@@ -69,7 +69,7 @@ use crate::link::Link;
 /// The binlog to follow, and the replica's identity.
 #[derive(Clone, Debug)]
 pub struct FollowRequest {
-    /// Where to go on.
+    /// The position from which to continue.
     pub position: Position,
     /// The `server_id` that the source knows this replica by: unlike those of the source and of
     /// all its other replicas. See [`server_id_of`].
@@ -97,8 +97,8 @@ impl FollowRequest {
     }
 }
 
-/// A `server_id` made from a text that names us alone (something random that was kept, and the
-/// link's name). It lies between 2^30 and 2^31, where people and tools choose none.
+/// A `server_id` made from a text that names us alone (a stored random number, and the link's
+/// name). It is between 2^30 and 2^31, a range that is rarely used.
 pub fn server_id_of(identity: &str) -> u32 {
     // FNV-1a.
     let hash = identity

@@ -63,7 +63,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         }
     }
 
-    /// Only what may be taken as it is.
+    /// Only answers that are fresh.
     pub(crate) fn fresh(&self, key: &K) -> Option<V> {
         let now = self.env.clock.monotonic();
         let state = self.state.lock();
@@ -76,7 +76,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         self.state.lock().epoch
     }
 
-    /// Keeps an answer, or notes that there is none any more.
+    /// Stores an answer, or notes that there is none any more.
     pub(crate) fn put(&self, key: K, value: Option<V>, epoch: u64) {
         let now = self.env.clock.monotonic();
         let mut state = self.state.lock();

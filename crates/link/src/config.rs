@@ -108,7 +108,7 @@ pub struct LinkConfig {
     pub cleartext_password: CleartextPassword,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
-    /// How long an unused connection is kept.
+    /// How long an unused connection stays open.
     pub idle_timeout: Duration,
 }
 

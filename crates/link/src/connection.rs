@@ -187,7 +187,7 @@ impl Connection {
         &self.run
     }
 
-    /// Whether the other side has ended the connection, and with it what ran on it.
+    /// Whether the other side has ended the connection, and with it the statement on it.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }

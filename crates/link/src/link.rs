@@ -334,10 +334,10 @@ impl Link {
         Ok(Estimate { is_mariadb, ..Estimate::from_rows(&rows) })
     }
 
-    /// Hands a whole statement on.
+    /// Relays a whole statement.
     ///
     /// # Errors
-    /// The server's own; 1429 and 1430 when it is away.
+    /// The server's own; 1429 and 1430 when it is unreachable.
     pub async fn relay(
         &self,
         settings: &SessionSettings,
@@ -348,7 +348,7 @@ impl Link {
         self.relay_with(settings, sql, format, &[], target).await
     }
 
-    /// Hands a whole statement on, with values for its `?`; rows come in binary then.
+    /// Relays a whole statement, with values for its `?`; rows are then in the binary format.
     ///
     /// # Errors
     /// As [`Self::relay`].

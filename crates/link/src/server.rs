@@ -141,7 +141,7 @@ impl Server {
         }
     }
 
-    /// Remembers what went wrong, for people to look at.
+    /// Records an error, for the status.
     pub(crate) fn note_failure(&self, error: &Error) {
         if matches!(error.code(), Code::ConnectToForeign | Code::QueryOnForeign) {
             let mut health = self.health.lock();

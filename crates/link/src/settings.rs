@@ -27,7 +27,7 @@ pub struct SessionSettings {
     pub database: Option<String>,
     /// The moment that `NOW()` gives, in seconds since 1970.
     pub timestamp: Option<f64>,
-    /// Transactions, and statements outside of them, may only read: what would write, also in stored
+    /// Transactions, and statements outside of them, may only read: a write, also in stored
     /// functions, fails with error 1792.
     pub read_only: bool,
     /// Other session variables: name, and the value as SQL (`5`, `'text'`).

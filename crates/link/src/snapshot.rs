@@ -92,7 +92,7 @@ pub enum SnapshotMode {
     Position,
     /// The tables were locked against writes for the moment in which the snapshots were opened.
     Locked,
-    /// The account may not do what the others need: snapshots were opened as close together as possible and may
-    /// differ by what was committed in between.
+    /// The account lacks the privileges of the other modes: snapshots were opened as close together
+    /// as possible and may differ by commits in between.
     Near,
 }

@@ -20,7 +20,7 @@ pub struct LinkStatus {
 /// Whether a server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerState {
-    /// Nothing was asked of it yet.
+    /// It has not been contacted yet.
     Unknown,
     /// It answered the last time.
     Up,

@@ -112,11 +112,11 @@ pub struct KeyPart {
     pub column: String,
     /// How many different values the key has up to this part, estimated.
     pub cardinality: Option<u64>,
-    /// How many characters are in the key when it is not the whole column.
+    /// How many characters are in the key if it does not contain the whole column.
     pub prefix: Option<u32>,
     /// Whether the part can be NULL.
     pub nullable: bool,
-    /// Whether it is kept in descending order.
+    /// Whether it is stored in descending order.
     pub descending: bool,
     /// The expression, when the part is one.
     pub expression: Option<String>,

@@ -23,10 +23,10 @@ pub(crate) struct Reading<'a> {
 pub(crate) struct StatementText<'a>(&'a str);
 
 impl<'a> StatementText<'a> {
-    /// Takes a text.
+    /// Checks a text.
     ///
     /// # Errors
-    /// 1235 for what servers may read in different ways.
+    /// 1235 for text that servers may read in different ways.
     pub(crate) fn new(text: &'a str, reading: Reading<'_>) -> Result<Self> {
         let modes = reading.sql_mode.map_or(ANY, |mode| Quotes::of(mode).into());
         // They differ where there is a double quote or a backslash.

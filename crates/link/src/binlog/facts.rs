@@ -61,7 +61,7 @@ pub struct SourceFacts {
     pub gtid_mode: String,
     /// `enforce_gtid_consistency`; empty for a MariaDB.
     pub enforce_gtid_consistency: String,
-    /// Whether what comes from a server that it follows goes into its own binlog.
+    /// Whether events from a server that it follows go into its own binlog.
     pub log_replica_updates: bool,
     /// Whether it follows another server; `None` when the account may not ask and nothing else tells.
     pub is_replica: Option<bool>,
@@ -238,8 +238,8 @@ impl SourceFacts {
         !self.log_bin || (self.is_replica == Some(true) && !self.log_replica_updates)
     }
 
-    /// All that makes it impossible to follow the server exactly, one error each, saying what to
-    /// set or grant; empty when there is nothing.
+    /// All reasons against following the server exactly, one error each, with the setting or grant
+    /// that helps; empty if there are none.
     pub fn check(&self) -> Vec<Error> {
         let label = &self.label;
         let mut errors = Vec::new();

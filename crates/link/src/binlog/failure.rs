@@ -9,11 +9,11 @@ use pelorus_error::{Code, Error};
 pub enum FollowFailure {
     /// The source has thrown away what comes next: everything must be loaded again.
     Purged,
-    /// The source does not have what was read before: it lost transactions in a crash, or another
+    /// The source lacks events that were read before: it lost transactions in a crash, or another
     /// server took its place that never had them. Everything must be loaded again.
     Diverged,
-    /// The source has begun its binlogs again while they were read: what it has from now on is not
-    /// what it gave the same names before. Everything must be loaded again.
+    /// The source has begun its binlogs again while they were read: later events differ from
+    /// earlier ones with the same names. Everything must be loaded again.
     Reset,
     /// The position lies beyond 4 GiB in a binlog file, where no replica can begin to read.
     /// Everything must be loaded again.

@@ -111,8 +111,8 @@ impl Follower {
         }
     }
 
-    /// Waits so long without looking at what arrives, which then costs no wake-up for each
-    /// transaction. To be called again when it was dropped, or else events may come late.
+    /// Waits so long without reading arriving events, which saves a wake-up for each transaction.
+    /// To be called again when it was dropped, or else events may come late.
     pub async fn sleep(&self, time: Duration) {
         self.connection.sleep(time).await;
     }

@@ -109,8 +109,8 @@ impl Address {
 enum Trust {
     /// The server that is meant, and no listener; or an option says so.
     Server,
-    /// Whatever listens at an address of this machine, or at one that has been said to be trusted:
-    /// it may have the password encrypted with the key that it sends.
+    /// Any server at an address of this machine, or at a trusted one: it may get the password
+    /// encrypted with the key that it sends.
     Address,
     /// Any server.
     None,
@@ -428,7 +428,7 @@ pub(super) enum Works {
     Yes,
     /// It does not know the connection any more.
     No,
-    /// It could not be asked.
+    /// The server could not answer.
     Unknown(Error),
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum From<'a> {
 pub(crate) enum Dumped {
     /// An event.
     Event(Bytes),
-    /// The end of the binlog, which servers send only to those who do not want to wait.
+    /// The end of the binlog, which servers send only to replicas that do not wait.
     End,
     /// Nothing yet.
     Nothing,

@@ -73,8 +73,8 @@ impl Queue {
         self.state.lock().workers = workers;
     }
 
-    /// The next job; waits while others read what may come back. `None` when all are finished, or no
-    /// more are to be.
+    /// The next job; waits while other workers read ranges that may come back. `None` when all are
+    /// finished, or the scan has ended.
     pub(super) async fn next(&self) -> Option<Job> {
         loop {
             let changed = self.changed.notified();

@@ -88,7 +88,7 @@ pub(super) struct Work {
     pub(super) columns: Arc<[Column]>,
     pub(super) report: Arc<ScanReport>,
     pub(super) env: Env,
-    /// Bytes of a range that are kept back until it is complete.
+    /// Bytes of a range that are buffered until it is complete.
     pub(super) buffer: usize,
     pub(super) batches: mpsc::Sender<Result<Waiting>>,
     /// The memory account of the waiting batches.

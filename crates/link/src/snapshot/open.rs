@@ -482,7 +482,7 @@ async fn owned_and_executed(connection: &mut Connection) -> Result<(String, Stri
 /// Waits on a replica until it has executed a position.
 async fn wait_for(connection: &mut Connection, position: &str, most: Duration) -> Result<()> {
     if position.is_empty() {
-        // Every server has reached an unknown position.
+        // An empty position cannot be waited for.
         return Err(late());
     }
     let (function, done) = if connection.version().is_mariadb {

@@ -21,8 +21,8 @@ pub(super) enum Domain {
     Date,
     /// DATETIME, in seconds.
     DateTime,
-    /// TIMESTAMP, in days: a bound at noon is far from any change of daylight saving time, where
-    /// what is later on the clock may be earlier in fact.
+    /// TIMESTAMP, in days: a bound at noon is far from any change of daylight saving time, when a
+    /// later local time may be an earlier moment.
     Timestamp,
     /// Text under a collation.
     Text { charset: String, collation: String, unicode: bool },
