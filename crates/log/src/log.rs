@@ -159,7 +159,7 @@ impl Log {
     }
 
     /// As [`append`](Self::append), of a small record that leads to space being free: it can use
-    /// space that is kept for such records when the disk is full.
+    /// the space that is reserved for such records when the disk is full.
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -167,8 +167,8 @@ impl Log {
         self.append_keeping(parts, self.options.last_bytes())
     }
 
-    /// The same of a record on which files are removed: it can use all the space that is kept. Its
-    /// caller lets it be kept again ([`Self::keep_space`]).
+    /// The same of a record on which files are removed: it can use all the reserved space. The
+    /// caller restores the reserve ([`Self::keep_space`]).
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -275,7 +275,7 @@ impl Log {
         self.state.lock().durable
     }
 
-    /// Bytes of log after a position: what opening would read.
+    /// Bytes of log after a position, which opening would read.
     pub fn bytes_since(&self, lsn: Lsn) -> u64 {
         self.end().0.saturating_sub(lsn.0)
     }
@@ -337,8 +337,7 @@ impl Log {
         bytes >= usual / 2 && bytes <= usual.saturating_mul(2)
     }
 
-    /// Gives the space of files back that are set aside: for when little is written, or the disk is
-    /// full.
+    /// Removes the files that are set aside, if little is written or the disk is full.
     pub fn remove_spares(&self) {
         let mut spares = mem::take(&mut self.state.lock().spares);
         segment::remove_spares(&*self.disk, &self.folder, &mut spares);

@@ -61,7 +61,7 @@ impl Scan {
         segment::offset_of(self.header.first, lsn)
     }
 
-    /// The group that begins at a position; `None` when there is none, or none that is whole.
+    /// The group that begins at a position; `None` if there is none, or an incomplete one.
     pub(crate) fn group(&mut self, start: Lsn) -> Result<Option<Group>> {
         let seed = self.seed;
         let bytes = self.get(start, GROUP_HEADER)?;

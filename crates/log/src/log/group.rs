@@ -131,7 +131,7 @@ impl Log {
         if state.leading { self.changed.wait(state) } else { self.lead(state) }
     }
 
-    /// Writes and syncs what waits as one group; nothing waiting makes it an idle marker.
+    /// Writes and syncs the waiting records as one group; without records it writes an idle marker.
     pub(super) fn lead(&self, state: &mut MutexGuard<'_, State>) {
         let spare = mem::take(&mut state.spare);
         let mut group = mem::replace(&mut state.buffer, spare);
