@@ -33,8 +33,8 @@ pub(crate) enum Kind {
     Begin,
     /// It ends.
     Commit,
-    /// It ends, and what it did to tables with transactions is undone; it is in the binlog for what
-    /// it did to others.
+    /// The transaction ends, and its changes to transactional tables are undone; it is in the
+    /// binlog because of its changes to other tables.
     Rollback,
     /// A part of it is undone that the server could not leave out of the binlog.
     RollbackTo,

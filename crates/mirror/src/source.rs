@@ -279,7 +279,7 @@ impl Source {
         Ok(Some(()))
     }
 
-    /// The same for the stream itself, which goes on: the mirror's database is mirrored.
+    /// The same for the stream itself, which continues: the mirror's database is mirrored.
     pub(crate) fn remove_on_the_way(&self, mirror: &Mirror) -> Result<()> {
         self.leave(mirror)?;
         self.wake();
@@ -314,7 +314,7 @@ impl Source {
     }
 
     /// Without mirrors the next one begins with a position of its own. While a database is mirrored
-    /// the stream goes on: resynchronised, it could come to the statement again that dropped a
+    /// the stream continues: after a restart it could read the statement again that dropped a
     /// table.
     pub(crate) fn rest_if_unused(&self) -> Result<()> {
         // Checked after the wait for the lock: another mirror may have begun at the position since.
@@ -323,10 +323,10 @@ impl Source {
         if rests { self.give_up_position(&moving) } else { Ok(()) }
     }
 
-    /// Gives a mirror with its copy another name, which no mirror has, while nothing moves. One
-    /// that is not read yet begins there, and so does one whose copy cannot be renamed. What has
-    /// been executed of the event is kept with it: that it was renamed cannot be seen later, where
-    /// two tables have changed places.
+    /// Renames a mirror and its copy to a free name, while the stream is paused. A mirror that is
+    /// not read yet is loaded under the new name, and so is one whose copy cannot be renamed. The
+    /// progress of the event is stored with it: if two tables exchange names, the rename cannot be
+    /// detected later.
     ///
     /// # Errors
     /// Errors of the store.

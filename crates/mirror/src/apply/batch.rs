@@ -56,9 +56,9 @@ struct Ran {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
     Inserted,
-    /// What the image lacks is as it was before.
+    /// An update: columns that the image lacks keep their previous values.
     Updated,
-    /// A row takes the place of another: what the image lacks has its default.
+    /// A row replaces another: columns that the image lacks have their defaults.
     Replaced,
     Deleted,
 }
@@ -196,7 +196,7 @@ impl Batch {
         Ok(self.tables.len() - 1)
     }
 
-    /// Whether what foreign keys refer to is kept of rows before they change.
+    /// Whether the columns to which foreign keys refer are stored for rows before their change.
     pub(crate) fn keeps(&self, mirror: &Arc<Mirror>, referred: &[usize]) -> bool {
         let of = |table: &TableBatch| {
             !Arc::ptr_eq(&table.mirror, mirror)

@@ -191,11 +191,11 @@ pub fn in_part(name: &MirrorName) -> Error {
     ))
 }
 
-/// Looks whether the values of a foreign key can be compared with those that they refer to, as the
+/// Checks whether the values of a foreign key can be compared with those that they refer to, as the
 /// copies have them.
 ///
 /// # Errors
-/// What differs (1235).
+/// The difference (1235).
 pub(crate) fn check_types(
     key: &ForeignKey,
     child: &dyn CopyTable,

@@ -36,7 +36,7 @@ pub(crate) enum Earlier {
     New,
     /// That of the copy, with the key of an image of before, by its number.
     Stored(u32),
-    /// It was there, but had been removed: the copy is not what the server had.
+    /// It existed, but had been removed: the copy differs from the server.
     Lost,
 }
 
@@ -52,7 +52,7 @@ enum Source {
 /// Images of after of one table, many of which have some columns only.
 pub(crate) struct PartialRowImages<'a> {
     pub(crate) copy: &'a dyn CopyTable,
-    /// The images; those of keys are whole.
+    /// The images; key images are complete.
     pub(crate) after: &'a Images,
     /// By image.
     pub(crate) earlier: &'a [Earlier],
@@ -60,7 +60,7 @@ pub(crate) struct PartialRowImages<'a> {
     pub(crate) before_keys: &'a Keys,
     /// All columns of the images of before, of which only those of the key matter.
     pub(crate) of_before: &'a [ArrayRef],
-    /// Rows of which the copy may have what comes later than the images, or nothing yet.
+    /// Rows for which the copy may have newer values than the images, or none yet.
     pub(crate) doubts: &'a UnsettledRows,
     /// Images that change documents: column and row to the change.
     pub(crate) changes: HashMap<(usize, u32), Bytes>,
@@ -71,7 +71,7 @@ pub(crate) struct PartialRowImages<'a> {
 /// The result of completing partial images.
 #[derive(Debug)]
 pub(crate) struct Folded {
-    /// The whole rows.
+    /// The complete rows.
     pub(crate) columns: Vec<ArrayRef>,
     /// The last images of rows that the copy does not have yet.
     pub(crate) missed: Vec<u32>,

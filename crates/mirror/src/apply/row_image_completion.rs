@@ -14,7 +14,7 @@ use pelorus_sql::statement::{Statement, Write, WriteKind};
 /// The values of columns that the image of a changed row leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lacking {
-    /// What they held before.
+    /// Their previous values.
     Kept,
     /// Their defaults.
     Default,
@@ -53,7 +53,7 @@ impl RowImageCompletion {
         }
     }
 
-    /// A transaction has ended: what follows comes from no statement that is known.
+    /// A transaction has ended: later rows belong to an unknown statement.
     pub(crate) fn end(&mut self) {
         self.statement = None;
         self.tables.clear();

@@ -262,8 +262,9 @@ pub(crate) fn cascades(there: &Reference) -> bool {
     changes(&there.on_delete) || changes(&there.on_update)
 }
 
-/// Whether the server's binlog has what foreign keys change. MySQL does so where its InnoDB leaves
-/// foreign keys to the server (from 9.6 on, unless `innodb_native_foreign_keys` is on).
+/// Whether the server's binlog has the changes of foreign key actions. MySQL logs them if its
+/// InnoDB leaves foreign keys to the server (from 9.6 on, unless `innodb_native_foreign_keys` is
+/// on).
 pub(crate) async fn logs_cascades(link: &Link) -> Result<bool> {
     let ask = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'";
     let rows = link.ask(&SessionSettings::as_stored(), ask).await?;

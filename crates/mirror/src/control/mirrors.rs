@@ -160,11 +160,11 @@ impl Mirrors {
         self.sources.read().values().all(|source| source.is_empty())
     }
 
-    /// Makes a mirror; its rows are read in the background. `layout` and `filter` are the parts of
-    /// the statement that say so.
+    /// Creates a mirror; its rows are read in the background. `layout` and `filter` are clauses of
+    /// the statement.
     ///
     /// # Errors
-    /// One that there is already (1050), and errors of the store.
+    /// An existing mirror (1050), and errors of the store.
     pub fn create(
         &self,
         name: &MirrorName,
@@ -182,8 +182,8 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Mirrors the tables of a database that are made from now on. Those that there are should be
-    /// listed after this, for [`Self::add_tables`]: so none comes in between.
+    /// Mirrors the tables of a database that are created from now on. Existing tables should be
+    /// listed after this, for [`Self::add_tables`], so that none is missed.
     ///
     /// # Errors
     /// Errors of the store.
@@ -224,7 +224,7 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Whether a database is mirrored as a whole.
+    /// Whether all tables of a database are mirrored.
     pub fn has_database(&self, link: &str, database: &str) -> bool {
         self.existing(link).is_some_and(|source| source.has_database(database))
     }
@@ -284,8 +284,8 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Compares rows of a live mirror with those of its table, at one position; with `repair`, puts
-    /// right what differs.
+    /// Compares rows of a live mirror with those of its table, at one position; with `repair`,
+    /// corrects the differences.
     ///
     /// # Errors
     /// No such mirror (1051), one that is not live or is resynchronised meanwhile (1317), errors of

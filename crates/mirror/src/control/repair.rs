@@ -56,8 +56,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Rows that seem to differ, some hundred at most.
 #[derive(Clone, Debug)]
 pub struct Suspects {
-    /// A condition of the server that is true of them; columns are names with a \u{1} in front, and
-    /// nowhere else is there one.
+    /// A condition of the server that is true of them; columns are names after a \u{1}, which
+    /// occurs nowhere else.
     pub condition: String,
     /// Those that the copy has or may have: the columns of the primary key, in its order.
     pub keys: Vec<ArrayRef>,
@@ -86,7 +86,7 @@ pub struct Difference {
 /// The result of comparing rows.
 #[derive(Clone, Debug, Default)]
 pub struct Examined {
-    /// Rows that differ, or did before they were put right.
+    /// Rows that differ, or did before they were corrected.
     pub differences: Vec<Difference>,
     /// Rows that changed whenever they were looked at.
     pub unsettled: usize,
@@ -94,7 +94,7 @@ pub struct Examined {
     pub hindered: Option<String>,
     /// Rows that were requested from the server.
     pub read: u64,
-    /// The position at which the last of them were put right.
+    /// The position at which the last of them were corrected.
     pub position: Option<String>,
 }
 

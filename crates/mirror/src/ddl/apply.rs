@@ -125,7 +125,8 @@ fn forget_references(source: &Source, names: &[&MirrorName]) -> Result<()> {
     Ok(())
 }
 
-/// Mirrors a table with its database. One that was just added otherwise is read from here on.
+/// Mirrors a table with its database. A mirror that a statement has just added is read from here
+/// on.
 fn come(source: &Source, name: &MirrorName) -> Result<()> {
     let record = MirrorRecord { of_database: true, ..MirrorRecord::default() };
     if source.add(name, record)? {

@@ -22,7 +22,7 @@ pub struct Definition {
     /// `SHOW CREATE TABLE` under an empty `sql_mode`, in UTC.
     pub text: String,
     /// The collations of the text columns by their names, and of the table by an empty name: a
-    /// definition names the charset alone where the collation is what its server takes for it.
+    /// definition names the charset alone if the collation is its server's default.
     pub collations: Vec<(String, String)>,
     /// `PARTITION BY` and `SEGMENT BY` that the user wants instead of the table's own.
     pub layout: Option<String>,

@@ -260,7 +260,7 @@ impl Mirror {
         self.keep(store, Some(turn), Vec::new(), change)
     }
 
-    /// Changes the record and keeps it, durably. The change is not made when it cannot be kept.
+    /// Changes the record and stores it durably. If it cannot be stored, it is not changed.
     ///
     /// # Errors
     /// Errors of the store.
@@ -411,7 +411,7 @@ impl Mirror {
         self.update_in_turn(store, turn, |record| begin(record, reason))
     }
 
-    /// Stops what works for it, and sets a state.
+    /// Stops the tasks that work for it, and sets a state.
     ///
     /// # Errors
     /// Errors of the store.

@@ -95,7 +95,7 @@ pub struct MirrorRecord {
     /// The copy has everything up to this position: earlier changes in the stream are passed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// While catching up: the position from which on the copy is whole.
+    /// While catching up: the position from which on the copy is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// While loading: the ranges that have been read.
@@ -107,7 +107,7 @@ pub struct MirrorRecord {
     /// How often it was read again.
     #[serde(default)]
     pub loads: u64,
-    /// While loading: the definition is known to be the one that the stream goes on from.
+    /// While loading: the definition is known to be the one from which the stream continues.
     #[serde(default)]
     pub settled: bool,
     /// The stream has not passed the end of the load yet. The definition was read after the
@@ -130,8 +130,8 @@ pub struct MirrorRecord {
     /// whose tables may have other names since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refers_to: Option<Vec<(String, String)>>,
-    /// The definition that is about to be changed, and what it was before. When the statement is
-    /// met once more, after a crash or a stop, it shows whether the change was made.
+    /// The definition that is about to be changed, and the previous one. When the statement is met
+    /// once more, after a crash or a stop, it shows whether the change was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changing: Option<Changing>,
 }
@@ -161,7 +161,7 @@ pub struct DatabaseRecord {}
 pub struct SourceRecord {
     /// `@@server_uuid` of MySQL, `server_id` of MariaDB.
     pub identity: String,
-    /// Whether its binlog has what foreign keys do to rows.
+    /// Whether its binlog has the changes of foreign key actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs_cascades: Option<bool>,
     /// The latest file of its binlog that was read, and when the server began it, in seconds since
@@ -207,7 +207,7 @@ pub(crate) fn xa_key(link: &str, xid: &str) -> Vec<u8> {
     format!("xa/{link}\0{xid}").into_bytes()
 }
 
-/// The key of the moment at which a source's copies were known to be whole.
+/// The key of the moment at which a source's copies were known to be complete.
 pub(crate) fn whole_key(link: &str) -> Vec<u8> {
     format!("whole/{link}").into_bytes()
 }
@@ -243,7 +243,7 @@ pub(crate) fn databases(store: &Database) -> Result<Vec<(String, String)>> {
     store.values(b"mirrored/").into_iter().map(of).collect()
 }
 
-/// A value as it is kept.
+/// A value in stored form.
 ///
 /// # Errors
 /// None in practice: records always have a JSON form.
@@ -252,7 +252,7 @@ pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
         .map_err(|error| Error::internal("a mirror's record has no JSON form").caused_by(error))
 }
 
-/// A value that was kept.
+/// Decodes a stored value.
 ///
 /// # Errors
 /// 1034.

@@ -70,7 +70,7 @@ impl Source {
         self.env().clock.since_epoch().checked_sub(at)
     }
 
-    /// Asks the server how far it is and waits until the stream has been applied up to there.
+    /// Asks the server for its position and waits until the stream has been applied up to there.
     pub(crate) async fn catch_up(&self, patience: Duration) -> bool {
         let begun = self.now();
         let reached = tokio::time::timeout(patience, async {

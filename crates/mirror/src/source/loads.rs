@@ -20,7 +20,7 @@ const LOADS: usize = 2;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 impl Source {
-    /// Loads the tables that wait for it, as long as it is not dropped.
+    /// Loads the waiting tables, until it is dropped.
     pub(super) async fn load_all(self: Arc<Self>, link: Link) {
         let mut tasks: JoinSet<(Arc<Mirror>, u64, Result<()>)> = JoinSet::new();
         let mut running: BTreeMap<MirrorName, (task::Id, Arc<Mirror>)> = BTreeMap::new();

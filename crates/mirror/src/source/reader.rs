@@ -162,7 +162,7 @@ pub(crate) fn joined(batches: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>> {
     (0..first.len()).map(column).collect()
 }
 
-/// The rows that are to be kept.
+/// The rows that meet the filter.
 ///
 /// # Errors
 /// None but bugs.

@@ -239,9 +239,9 @@ impl Source {
         Ok(())
     }
 
-    /// Reads those tables again that need what comes after a position, and goes on where the others
-    /// are, which have more: the stream had gone back for the sake of the former. Whether there are
-    /// others.
+    /// Resynchronises the tables that need events after a position, and continues at the position
+    /// of the others, which have more: the stream had gone back for the former. Returns whether
+    /// there are others.
     pub(super) fn begin_those_again(&self, reason: &str, place: &Position) -> Result<bool> {
         let is_behind =
             |one: &Position, other: &Position| one != other && other.has_passed(one) == Some(true);
@@ -279,8 +279,8 @@ impl Source {
         }
     }
 
-    /// While this is held the stream commits nothing: the copies that are followed are what their
-    /// tables were at [`Self::position`].
+    /// While this is held the stream commits nothing: the followed copies equal their tables at
+    /// [`Self::position`].
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         // The stream has it while it commits, which may have to wait for room in the store.
         self.moving.try_lock().unwrap_or_else(|| blocking(|| self.moving.lock()))

@@ -109,9 +109,9 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
 
 /// Why reading ended.
 enum Ended {
-    /// What the server says.
+    /// An error of the server.
     Stream(FollowError),
-    /// What went wrong here.
+    /// A local error.
     Here(Error),
 }
 

@@ -130,7 +130,7 @@ impl Source {
         stream::stream(self, &link, &facts).await
     }
 
-    /// The number under which the server knows us: made of something random that is kept.
+    /// The number under which the server knows us: derived from a stored random number.
     pub(super) fn server_id(&self) -> Result<u32> {
         const KEY: &[u8] = b"replica";
         let kept = match self.store().value(KEY) {
@@ -234,8 +234,8 @@ impl Source {
         blocking(|| self.store().commit(&Commit { values, ..Commit::default() })).map(drop)
     }
 
-    /// Where a server has begun or ceased to log what foreign keys do, it is not known from which
-    /// place on: all is read again.
+    /// If a server has begun or ceased to log foreign key actions, the position of the change is
+    /// unknown: all tables are resynchronised.
     pub(super) fn check_cascades(&self, logs: bool) -> Result<()> {
         let Some(mut known) = self.known()? else { return Ok(()) };
         match known.logs_cascades {

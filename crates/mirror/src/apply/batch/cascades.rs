@@ -10,8 +10,8 @@ use crate::apply::foreign_key_actions::{Images, Replay, Step};
 use crate::model::mirror::Mirror;
 
 impl Batch {
-    /// Executes what foreign keys make of the changes, of each table up to `most` bytes of rows.
-    /// Gives the mirrors that must be resynchronised, with the reason.
+    /// Executes the foreign key actions of the changes, for each table up to `most` bytes of rows.
+    /// Returns the mirrors that must be resynchronised, with the reason.
     ///
     /// # Errors
     /// Errors of reading the copies.

@@ -18,11 +18,11 @@ use crate::model::mirror::Mirror;
 use crate::model::record::State;
 use crate::source::Source;
 
-/// Looks whether all tables that foreign keys refer to can be seen through, so that the table with
-/// the keys can begin to be read. The keys are in its record already.
+/// Checks whether the chain of copies of all parent tables is complete, so that the table with the
+/// keys can begin to be read. The keys are in its record already.
 ///
 /// # Errors
-/// What is missing yet; columns that cannot be compared (1235).
+/// The missing condition; columns that cannot be compared (1235).
 pub(crate) fn check_parents(
     source: &Source,
     mirror: &Arc<Mirror>,

@@ -52,7 +52,7 @@ impl Cascades {
 }
 
 impl Reader<'_> {
-    /// Rows have changed that are not looked at: what foreign keys made of it is not known.
+    /// Notes changed rows that are not decoded: the effect of foreign keys on them is unknown.
     pub(super) fn unseen(&mut self, cascades: &Cascades) -> Result<()> {
         if !cascades.does_something {
             return Ok(());
@@ -75,8 +75,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Sees that nothing is committed for tables whose foreign keys cannot be followed, and
-    /// executes what those of the others do.
+    /// Ensures that nothing is committed for tables whose foreign keys cannot be followed, and
+    /// executes the actions of the others.
     pub(super) fn follow_foreign_keys(&self, batch: &mut Batch) -> Result<()> {
         self.stop_unguarded(batch)?;
         let most = self.transaction_bytes();

@@ -31,8 +31,9 @@ pub(super) fn lacks(end: &Position, position: &Position) -> bool {
     matches!(position, Position::MySql(_)) && end.has_passed(position) == Some(false)
 }
 
-/// Whether the same server as before has less than was read of it: its binlogs have been reset, or
-/// it has lost them. It is enough to have seen that once; what comes later only has the same names.
+/// Whether the same server has fewer transactions than were read from it: its binlogs have been
+/// reset, or it has lost them. One observation is enough; later transactions only have the same
+/// names.
 pub(super) fn was_reset(end: &Position, position: &Position) -> bool {
     match position {
         Position::MySql(_) => end.behind(position).is_some_and(|it| it > COMMITTING),

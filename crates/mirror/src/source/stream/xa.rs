@@ -106,8 +106,8 @@ impl Reader<'_> {
         Ok(Some(Prepared { tables, lacks: Some(FORGOTTEN), ..Prepared::default() }))
     }
 
-    /// Changes that were kept apart come after all that was read before. Tables whose copies are no
-    /// longer those of then are read again, and so are those whose changes were not kept.
+    /// Changes that were stored separately follow all earlier ones. Tables whose copies have been
+    /// replaced since then are resynchronised, and so are those whose changes were not stored.
     pub(super) fn xa_apply(&mut self, apart: Prepared) -> Result<()> {
         self.commit()?;
         let Prepared { batch, tables, lacks, .. } = apart;
