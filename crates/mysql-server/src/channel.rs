@@ -166,8 +166,7 @@ impl Channel {
         self.read(idle).await
     }
 
-    /// Returns when the client has left; otherwise never. Bytes that come are kept for later.
-    /// Giving up the wait loses nothing.
+    /// Returns when the client has left; otherwise never. Arriving bytes are buffered. Cancel-safe.
     pub(crate) async fn client_left(&mut self) {
         while self.reader.unread().len() < READ_AHEAD {
             match self.stream.read_buf(self.reader.buffer_mut(READ)).await {
@@ -183,7 +182,7 @@ impl Channel {
         self.reader.set_sequence(self.writer.sequence());
     }
 
-    /// Sends what waits.
+    /// Sends the buffered packets.
     pub(crate) async fn flush(&mut self) -> Result<(), Gone> {
         // A row that is long is there once more.
         let bytes = self.writer.len();
@@ -210,12 +209,12 @@ impl Channel {
         std::mem::take(&mut self.traffic)
     }
 
-    /// Sends what waits once it is much.
+    /// Sends the buffered packets if they are many.
     pub(crate) async fn flush_if_much(&mut self) -> Result<(), Gone> {
         if self.writer.len() >= FLUSH { self.flush().await } else { Ok(()) }
     }
 
-    /// Adds an ERR packet to what waits.
+    /// Adds an ERR packet to the buffered ones.
     pub(crate) fn error(&mut self, error: &Error) {
         let capabilities = self.capabilities;
         self.writer.packet(|out| response::put_err(out, capabilities, error));

@@ -12,14 +12,14 @@ pub struct EdgeConfig {
     pub data: PathBuf,
     /// How connections are encrypted.
     pub tls: TlsMode,
-    /// How long running statements may go on once the server stops.
+    /// How long running statements may continue after the server stops.
     pub shutdown_grace: Duration,
     /// The runtime on which commands run that may take long; `None` is the one that listens.
     pub serving: Option<Handle>,
 }
 
 impl EdgeConfig {
-    /// Own certificate, kept in `data`; ten seconds of grace.
+    /// Own certificate, stored in `data`; ten seconds of grace.
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),

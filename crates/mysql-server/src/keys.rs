@@ -30,7 +30,7 @@ impl TimeProvider for TlsClock {
     }
 }
 
-/// Reads or makes what TLS needs; `None` when it is off.
+/// Reads or generates the certificate for TLS; `None` if TLS is off.
 pub(crate) fn acceptor(config: &EdgeConfig, env: &Env) -> Result<Option<TlsAcceptor>> {
     let own = config.data.join(PAIR);
     let (certificate_path, key_path, help) = match &config.tls {
@@ -114,7 +114,7 @@ impl RsaStore {
         Self { inner: Arc::new(Inner { folder, env, keys: OnceCell::new() }) }
     }
 
-    /// The key pair: from memory, from the data folder, or newly made and kept there.
+    /// The key pair: from memory, from the data folder, or newly generated and stored there.
     pub(crate) async fn keys(&self) -> Result<Arc<RsaKeys>> {
         if let Some(keys) = self.inner.keys.get() {
             return Ok(keys.clone());

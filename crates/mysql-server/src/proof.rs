@@ -56,7 +56,7 @@ pub(crate) struct Claim {
 /// How it came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The client is who it says.
+    /// The client is authenticated.
     Proven,
     /// It is not; a password was given, or none was.
     Refused {

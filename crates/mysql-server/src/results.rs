@@ -40,7 +40,7 @@ pub(crate) fn status_of(session: &impl BackendSession) -> ServerStatus {
     status
 }
 
-/// Adds an ERR packet to what waits. Failures of our own go to the log with their causes.
+/// Adds an ERR packet to the buffered ones. Our own failures go to the log with their causes.
 pub(crate) fn put_error(channel: &mut Channel, error: &Error) {
     if error.code() == pelorus_error::Code::Internal {
         tracing::error!("statement failed: {}", display_chain(error));
@@ -48,7 +48,7 @@ pub(crate) fn put_error(channel: &mut Channel, error: &Error) {
     channel.error(error);
 }
 
-/// Adds an OK packet to what waits.
+/// Adds an OK packet to the buffered ones.
 pub(crate) fn put_done(channel: &mut Channel, done: Done, status: ServerStatus) {
     let ok = response::Ok {
         affected_rows: done.affected_rows,

@@ -42,7 +42,7 @@ enum Piece {
 /// The result of [`RowSource::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// As many rows as were asked for, or enough to be sent; there may be more.
+    /// As many rows as requested, or enough to be sent; there may be more.
     Wrote(usize),
     /// No rows are here; [`RowSource::more`] waits for them.
     Empty,
@@ -78,7 +78,7 @@ impl RowSource {
         std::future::poll_fn(|context| self.poll_more(context)).await
     }
 
-    /// Whether more rows are there at once; `None` when one must wait for the answer.
+    /// Whether more rows are available at once; `None` if the answer requires a wait.
     pub(crate) fn more_now(&mut self) -> Option<bool> {
         let mut context = Context::from_waker(std::task::Waker::noop());
         match self.poll_more(&mut context) {
