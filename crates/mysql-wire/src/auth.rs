@@ -26,7 +26,7 @@ pub const MAX_PASSWORD: usize = 256;
 pub const CACHING_SHA2: &str = "caching_sha2_password";
 /// The plugin of older servers and of MariaDB.
 pub const NATIVE: &str = "mysql_native_password";
-/// The password as it is, for encrypted lines.
+/// The password in clear text, for encrypted connections.
 pub const CLEAR: &str = "mysql_clear_password";
 
 /// `caching_sha2_password`, server: the client's proof was right.

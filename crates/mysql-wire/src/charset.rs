@@ -76,8 +76,8 @@ pub enum Encoder {
 }
 
 impl Encoder {
-    /// The encoder of a collation's charset; text as it is when the client wants that (`None`).
-    /// Charsets that even ASCII looks different in are refused.
+    /// The encoder of a collation's charset; without conversion if the client wants that (`None`).
+    /// Charsets that are not supersets of ASCII are refused.
     pub fn of(collation: Option<Collation>) -> Result<Self> {
         let Some(collation) = collation else { return Ok(Self::AsIs) };
         Ok(match collation.charset() {

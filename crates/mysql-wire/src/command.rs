@@ -92,7 +92,7 @@ pub enum Command<'a> {
     Other(u8),
 }
 
-/// Flag of [`StmtExecute`]: rows are to be kept for COM_STMT_FETCH.
+/// Flag of [`StmtExecute`]: rows are buffered for COM_STMT_FETCH.
 pub const CURSOR_READ_ONLY: u8 = 1;
 /// Flags of unsupported cursors: for update, scrollable.
 pub const CURSOR_OTHERS: u8 = 6;

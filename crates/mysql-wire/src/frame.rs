@@ -83,8 +83,8 @@ impl FrameReader {
         self.buffer.len() + self.joined.len()
     }
 
-    /// Bytes that have arrived and belong to no payload yet: what follows a request for TLS is
-    /// no longer ours to read.
+    /// Bytes that have arrived and belong to no payload yet: bytes after a request for TLS belong
+    /// to the TLS layer.
     pub fn unread(&self) -> &[u8] {
         &self.buffer[self.lent..]
     }
@@ -101,10 +101,10 @@ impl FrameReader {
         self.buffer_mut(bytes.len()).put_slice(bytes);
     }
 
-    /// The next whole payload, if it has arrived, valid until the next call.
+    /// The next complete payload, if it has arrived, valid until the next call.
     ///
-    /// A frame out of order is error 1156, after which the stream cannot go on. A payload that is
-    /// too large is dropped to its end and then reported once as error 1153; the stream goes on.
+    /// A frame out of order is error 1156, after which the stream is unusable. A payload that is
+    /// too large is dropped to its end and then reported once as error 1153; the stream continues.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend its items")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<&[u8]>> {
@@ -122,7 +122,7 @@ impl FrameReader {
         }
     }
 
-    /// Like [`Self::next`], as bytes that may be kept.
+    /// Like [`Self::next`], as owned bytes.
     pub fn next_bytes(&mut self) -> Result<Option<Bytes>> {
         match self.find()? {
             None => Ok(None),

@@ -348,7 +348,7 @@ impl ChangeUser {
     }
 }
 
-/// Appends a request to go on with another plugin.
+/// Appends a request to switch to another plugin.
 pub fn put_auth_switch(out: &mut BytesMut, plugin: &str, data: &[u8]) {
     out.put_u8(response::EOF);
     put_nul_bytes(out, plugin.as_bytes());
@@ -356,7 +356,7 @@ pub fn put_auth_switch(out: &mut BytesMut, plugin: &str, data: &[u8]) {
     out.put_u8(0);
 }
 
-/// Appends data of a plugin that goes on with its conversation.
+/// Appends data of a plugin that continues its exchange.
 pub fn put_more_data(out: &mut BytesMut, data: &[u8]) {
     out.put_u8(0x01);
     out.put_slice(data);

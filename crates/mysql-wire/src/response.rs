@@ -26,7 +26,7 @@ pub enum StateChange {
     Schema(String),
     /// Something of the session's state changed.
     State(bool),
-    /// GTIDs of what was committed, in text.
+    /// GTIDs of the committed transactions, as text.
     Gtids(String),
     /// Something else, by its type byte.
     Other(u8, Vec<u8>),
