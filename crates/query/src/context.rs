@@ -56,7 +56,7 @@ pub enum Flavour {
 pub struct PlanOptions {
     /// Connections per server for one query (`pelorus_streams`).
     pub streams: usize,
-    /// Statements for which the server expects to examine fewer rows are handed over whole
+    /// Statements for which the server expects to examine fewer rows run whole on the server
     /// (`pelorus_min_split_rows`).
     pub split_rows_min: u64,
     /// Bytes that sorts, joins and groups of one query may hold here before they spill
@@ -71,7 +71,7 @@ pub struct PlanOptions {
     pub in_order: bool,
     /// The most rows of a query that has no LIMIT of its own (`sql_select_limit`).
     pub select_limit: Option<u64>,
-    /// Whether scans may number groups of texts: they hold in memory what tells groups apart.
+    /// Whether scans may number groups of texts: the map of groups is in memory.
     pub numbers_groups: bool,
     /// Whether the caller handles `FOR UPDATE` and `FOR SHARE`, which are refused otherwise.
     pub ignores_locks: bool,
@@ -125,7 +125,7 @@ pub trait NativeDatabase: Send + Sync + std::fmt::Debug {
     ) -> Result<Option<NativeTable>>;
 
     /// Checks whether a table has the keys that index hints name; errors name its alias. The
-    /// default is for tables without known keys.
+    /// default accepts any key.
     ///
     /// # Errors
     /// A key that is not there (1176).
@@ -179,7 +179,7 @@ pub struct NativeTable {
 pub struct TablePart {
     /// Which columns are not there, by position; their values here mean nothing.
     pub left_out: Vec<bool>,
-    /// Which columns can be shown and nothing else: what their values mean is not known here.
+    /// Which columns are opaque: they can be shown only.
     pub opaque: Vec<bool>,
     /// The condition of the rows, read in the default mode and in universal time.
     pub condition: Option<ast::Expr>,

@@ -46,7 +46,7 @@ use statement_task::{apart, awaited};
 /// Runs one query (SELECT, WITH, VALUES, TABLE) and returns its rows as they are made.
 ///
 /// # Errors
-/// What MySQL would say, or 1235 for what Pelorus refuses.
+/// MySQL's errors, or 1235 for unsupported queries.
 pub async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<QueryResult> {
     let (interrupt, statement) =
         (context.eval.interrupt.clone(), (context.clone(), sql.to_owned()));
@@ -79,8 +79,8 @@ pub async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
     apart(&interrupt, async move { explain::explain(&statement.0, &statement.1).await }).await
 }
 
-/// Whether a query calls functions that a server has stored: they may read and change what only the
-/// session's own connection sees.
+/// Whether a query calls functions that a server has stored: they may read and change state that
+/// only the session's own connection sees.
 pub fn calls_stored(sql: &str, mode: Mode) -> bool {
     parse_query(sql, mode)
         .is_ok_and(|parsed| block::calls_stored(&ast_analysis::dependence(&parsed.query, mode)))

@@ -90,8 +90,8 @@ pub(crate) enum Plan {
     },
 }
 
-/// Reads a query. `FOR SYSTEM_TIME` is read where it cannot reach a linked server, which would see
-/// the table as it is now.
+/// Parses a query. `FOR SYSTEM_TIME` is accepted where it cannot reach a linked server, which would
+/// see the current table.
 pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparsed> {
     let interrupted = |error| Unparsed { error, at: 0 };
     let read = |how: fn(&str, Mode) -> Result<Parsed, Unparsed>| {

@@ -527,8 +527,8 @@ pub(crate) fn own_columns(expr: &ast::Expr, scope: &Scope) -> Vec<usize> {
     places
 }
 
-/// Looks whether the names of an expression lead to a column of a block or of the one around it;
-/// those of windows and subqueries are left out.
+/// Checks whether the names of an expression resolve to a column of a block or of the enclosing
+/// one; those of windows and subqueries are left out.
 ///
 /// # Errors
 /// 1052 and 1054.

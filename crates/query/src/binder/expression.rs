@@ -38,7 +38,7 @@ pub(crate) type Computed = HashMap<String, TypedExpr>;
 /// How many conditions a row may have to meet: planning takes the square of their number.
 const MAX_CONDITIONS: usize = 4096;
 
-/// Refuses what would take too long to plan.
+/// Refuses conditions that would take too long to plan.
 ///
 /// # Errors
 /// 1235.

@@ -29,11 +29,11 @@ use crate::datafusion_adapter::udf;
 use crate::datafusion_adapter::udf::{DfResult, by_identity};
 
 impl Binder<'_> {
-    /// Adds to the values of a `GROUP_CONCAT` what else the aggregate is given.
+    /// Adds the other arguments of a `GROUP_CONCAT` to its values.
     ///
     /// # Errors
-    /// Those of expressions, and 1235 where a server could answer: how long its texts may become is
-    /// a matter of its settings.
+    /// Those of expressions, and 1235 where a server could answer: the length of its texts depends
+    /// on its settings.
     pub(crate) fn concatenated(
         &self,
         call: &Call<'_>,

@@ -270,7 +270,7 @@ pub(crate) fn check_cast(target: CastTarget, arg: &Arg) -> Result<()> {
     if same { Ok(()) } else { Err(differs("CAST")) }
 }
 
-/// Refuses to go on with a quotient: it has other digits than it shows.
+/// Refuses further computations with a quotient: it has other digits than it shows.
 ///
 /// # Errors
 /// 1235.

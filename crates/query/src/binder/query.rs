@@ -183,10 +183,10 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Goes one level deeper into the statement, for as long as the result lives.
+    /// Enters a deeper level of the statement, for as long as the result lives.
     ///
     /// # Errors
-    /// 1235 for what would make a plan that is too deep or too large.
+    /// 1235 for a plan that would be too deep or too large.
     pub(crate) fn deeper(&self) -> Result<Level<'_>> {
         self.extent.deeper()
     }

@@ -18,7 +18,7 @@ use super::scope::Scope;
 use super::typed_expression::TypedExpr;
 use crate::datafusion_adapter::udf::from_datafusion;
 
-/// A value where a key is there; groups over all its values have none.
+/// A value if the key is present, otherwise NULL: super-aggregate groups have no key.
 pub(crate) fn unless_null(key: Expr, value: Expr) -> Result<Expr> {
     when(key.is_null(), lit(ScalarValue::Null)).otherwise(value).map_err(from_datafusion)
 }

@@ -72,7 +72,7 @@ pub(crate) fn zero_is_null(ty: &ColumnType) -> bool {
     matches!(ty.wire, WireType::Date | WireType::DateTime) && !ty.is_nullable()
 }
 
-/// A whole number that a literal says.
+/// The integer of a literal.
 pub(crate) fn integer(expr: &Expr, mode: Mode) -> Option<i128> {
     match expr {
         Expr::Nested(inner) => integer(inner, mode),

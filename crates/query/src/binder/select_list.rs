@@ -41,7 +41,7 @@ impl Item {
     }
 }
 
-/// Spells out the select list. `names` are what MySQL calls items without alias: their text.
+/// Expands the select list. `names` are MySQL's names of items without alias: their text.
 pub(crate) fn items(
     select: &ast::Select,
     scope: &Scope,

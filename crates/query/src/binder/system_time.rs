@@ -14,8 +14,8 @@ use super::scope::Scope;
 const DECIMALS: u8 = 6;
 
 impl Binder<'_> {
-    /// The same version with a literal for its moment or number. A literal stays as it is, and so
-    /// does a parameter that a prepared statement does not know yet.
+    /// The same version with a literal for its moment or number. A literal is unchanged, and so is
+    /// a parameter that a prepared statement does not know yet.
     ///
     /// # Errors
     /// Errors of the expression, and 1235 for one that is neither a time nor a number.

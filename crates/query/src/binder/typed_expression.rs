@@ -52,7 +52,7 @@ pub(crate) struct TypedExpr {
 pub(crate) enum Constants {
     /// Once, whether or not a row comes: so MySQL has it of a condition on rows.
     AtOnce,
-    /// When a row comes that asks for it.
+    /// When a row that needs it is processed.
     WhenReached,
 }
 
@@ -664,7 +664,7 @@ enum Form {
     Truth(ColumnType),
     /// The same of [`maybe_missing`].
     Same(ColumnType),
-    /// What a value of another type is compared by.
+    /// The key by which a value of another type is compared.
     Equality(EqualityKey, ColumnType),
 }
 

@@ -45,8 +45,8 @@ pub(crate) fn refuse(expr: &ast::Expr) -> Result<()> {
 /// Most windows of a block in MySQL.
 const MAX_NAMED: usize = 127;
 
-/// Looks whether the windows of a block have names of their own, and an order where their frames
-/// count values. Those that no function uses are looked at, too.
+/// Checks whether the windows of a block have names of their own, and an order where their frames
+/// count values. Those that no function uses are checked, too.
 ///
 /// # Errors
 /// 3591, 3587, 4086.

@@ -255,7 +255,7 @@ struct Counts {
 /// The reaction of a memory consumer if it gets no more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Write what is held to a file.
+    /// It writes its data to a file.
     Spills,
     /// Merge fewer files at a time.
     Merges,

@@ -33,8 +33,8 @@ pub(crate) fn into_datafusion(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Finds our error in what DataFusion gives back; anything else becomes an internal error, except
-/// exhausted memory and full disks, which have classes of their own.
+/// Finds our error in an error of DataFusion; any other becomes an internal error, except exhausted
+/// memory and full disks, which have classes of their own.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
     match error {
         DataFusionError::External(inner) => match inner.downcast::<Error>() {
@@ -247,7 +247,7 @@ pub(crate) fn as_call(function: &ScalarFunction) -> Option<&Arc<Call>> {
 }
 
 /// A call of a resolved function as an expression. `name` is what EXPLAIN shows; `waits` says that
-/// it counts only when a row comes, although its arguments are constants.
+/// it is evaluated only for a row, although its arguments are constants.
 pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>, waits: bool) -> Expr {
     let is_fixed = call.is_deterministic() && !waits;
     let volatility = if is_fixed { Volatility::Immutable } else { Volatility::Volatile };

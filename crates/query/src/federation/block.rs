@@ -65,7 +65,7 @@ pub(crate) struct BlockTable {
 }
 
 impl Binder<'_> {
-    /// Looks whether a query can be split. `None` when it has to go whole.
+    /// Checks whether a query can be split. `None` if it must run whole.
     pub(crate) async fn block<'q>(
         &self,
         link: &Link,
@@ -226,7 +226,7 @@ impl Block<'_> {
     }
 
     /// The block with another select list, grouping, order and limit, as a query for the server.
-    /// `extra` goes on around it.
+    /// `extra` is the enclosing context.
     pub(crate) fn inner(
         &self,
         binder: &Binder<'_>,

@@ -18,7 +18,7 @@ use crate::context::QueryContext;
 
 impl Binder<'_> {
     /// Gives text columns of a fragment their true collations. `sources` are the expressions after
-    /// the columns. `None` when the server cannot say.
+    /// the columns. `None` if the server cannot answer.
     pub(crate) async fn true_columns(
         &self,
         block: &Block<'_>,

@@ -230,7 +230,7 @@ pub(crate) fn invoke(name: &str, arg: ast::Expr) -> ast::Expr {
 }
 
 impl Binder<'_> {
-    /// Splits a grouped block (DISTINCT is grouping by everything). `None` when it has to go whole.
+    /// Splits a grouped block (DISTINCT is grouping by everything). `None` if it must run whole.
     pub(crate) async fn split_groups(
         &self,
         block: &Block<'_>,
@@ -554,7 +554,7 @@ pub(crate) fn with_weights(inner: &str, described: &[Column], weights: &[Weight]
     format!("SELECT {} FROM ({inner}) AS pelorus_t", items.join(", "))
 }
 
-/// Gives the columns their keys; the columns of the keys themselves are dropped.
+/// Attaches the keys to the columns; the columns of the keys themselves are dropped.
 pub(crate) fn attach_keys(mut typed: Vec<TypedExpr>, weights: &[Weight]) -> Vec<TypedExpr> {
     let keys = typed.split_off(typed.len() - weights.len());
     for (weight, key) in weights.iter().zip(keys) {

@@ -28,8 +28,8 @@ impl Binder<'_> {
         Ok(BoundQuery { facts: self.remote_facts(link, query).await, ..bound })
     }
 
-    /// Splits a query over ranges, or takes it apart into queries that can be split. `None` when
-    /// the server should have it whole.
+    /// Splits a query over ranges, or takes it apart into queries that can be split. `None` if it
+    /// should run whole on the server.
     ///
     /// # Errors
     /// Only if a server cannot be reached or the query is cancelled: in all other cases the
@@ -169,7 +169,7 @@ impl Binder<'_> {
         Ok(BoundQuery::new(plan, columns))
     }
 
-    /// The one server that could answer the statement as it is, if there is one.
+    /// The one server that could answer the statement unchanged, if there is one.
     pub(crate) fn only_server(&self) -> Result<Option<Link>> {
         Ok(match place(self.context, &self.parsed.query, &Default::default())? {
             Place::Server(link) => Some(link),

@@ -4,8 +4,8 @@ use pelorus_link::Estimate;
 
 use crate::context::PlanOptions;
 
-/// Whether the server should take the statement as a whole: it knows the answer already, or it
-/// expects to look at fewer rows than splitting is worth.
+/// Whether the statement should run whole on the server: the server knows the answer already, or
+/// expects to examine fewer rows than splitting is worth.
 pub(crate) fn takes_whole(estimate: &Estimate, options: &PlanOptions) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "estimates are rough anyway")]
     let few = estimate.rows_examined < options.split_rows_min as f64;

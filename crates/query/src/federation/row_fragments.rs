@@ -18,7 +18,7 @@ use crate::binder::query::{Binder, BoundColumn, BoundQuery, Limit, ordered, sort
 use crate::context::QueryContext;
 
 impl Binder<'_> {
-    /// Splits a block without groups. `None` when it has to go whole.
+    /// Splits a block without groups. `None` if it must run whole.
     pub(crate) async fn split_rows(
         &self,
         block: &Block<'_>,

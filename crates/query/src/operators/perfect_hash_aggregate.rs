@@ -20,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, PhysicalExpr};
 use self::exec::PerfectHashAggregateExec;
 use self::table::is_small_number;
 
-/// Puts the table in front of partial aggregations by whole numbers.
+/// Puts the perfect-hash table before partial aggregations by integers.
 #[derive(Debug)]
 pub(crate) struct PerfectHashAggregate;
 

@@ -39,8 +39,8 @@ pub(crate) fn is_fallible(expr: &Expr) -> bool {
     found.unwrap_or(true)
 }
 
-/// Whether an expression can be a part of a lazy one: not what DataFusion has to find in the plan
-/// to make a join of it.
+/// Whether an expression can be a part of a short-circuit one: not a subquery, which DataFusion
+/// must find in the plan to make a join of it.
 pub(crate) fn is_plain(expr: &Expr) -> bool {
     let is_query = |part: &Expr| {
         matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))

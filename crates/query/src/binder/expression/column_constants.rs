@@ -19,8 +19,8 @@ impl ExprBinder<'_> {
     /// none of a DECIMAL. `None` for other expressions.
     ///
     /// # Errors
-    /// 1235 for numbers with more digits than the column, and for texts compared with a BIGINT that are beyond
-    /// its range: what becomes of these depends on the place of the comparison.
+    /// 1235 for numbers with more digits than the column, and for texts compared with a BIGINT that
+    /// are beyond its range: their result depends on the place of the comparison.
     pub(crate) fn folded(&self, expr: &ast::Expr) -> Result<Option<TypedExpr>> {
         let ast::Expr::BinaryOp { left, op, right } = expr else { return Ok(None) };
         let Some(name) = function_of(op, self.context.mode) else { return Ok(None) };

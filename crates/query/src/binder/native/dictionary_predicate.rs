@@ -36,8 +36,8 @@ struct TextTest {
 
 #[derive(Debug)]
 enum Node {
-    /// A function of the column and constants that gives a truth value, and what it says as a
-    /// comparison under the column's collation.
+    /// A function of the column and constants that returns a truth value, and the comparison under
+    /// the column's collation that it implies.
     Call(Box<Call>, Vec<Operand>, Option<Predicate>),
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),

@@ -274,7 +274,7 @@ fn pick<T: Copy>(a: Option<T>, b: Option<T>, first: impl Fn(T, T) -> bool) -> Op
     }
 }
 
-/// Whether values of a type are stored as whole numbers.
+/// Whether values of a type are stored as integers.
 pub(crate) fn is_whole(ty: &DataType) -> bool {
     matches!(ty, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))
 }

@@ -21,7 +21,7 @@ pub(crate) struct Reading {
     pub(crate) queue: Mutex<VecDeque<(usize, Work)>>,
     pub(crate) schema: SchemaRef,
     /// The places in the schema of the columns that chunks are sorted by, as far as they are read,
-    /// and whether these are the whole key.
+    /// and whether these are the complete key.
     pub(crate) key: Vec<usize>,
     pub(crate) is_whole_key: bool,
     /// Columns that are given as they are; those of the groups follow.

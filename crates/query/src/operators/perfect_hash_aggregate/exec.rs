@@ -29,7 +29,7 @@ use crate::datafusion_adapter::udf::{into_datafusion, is_shared};
 
 type DfResult<T> = Result<T, DataFusionError>;
 
-/// A partial aggregation by whole numbers.
+/// A partial aggregation by integers.
 #[derive(Clone, Debug)]
 pub(super) struct PerfectHashAggregateExec {
     aggregate: AggregateExec,
@@ -140,7 +140,7 @@ struct Work {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Aggregating,
-    /// The input is what DataFusion makes of what was left.
+    /// The rest of the input goes through DataFusion's operator.
     Passing,
     Ended,
 }

@@ -86,7 +86,7 @@ impl Table {
         self.values.size() + size_of_val(self.places.as_slice())
     }
 
-    /// Gives the keys of all groups in their order, and begins again.
+    /// Returns the keys of all groups in their order, and starts again.
     pub(super) fn take(&mut self) -> DfResult<Vec<ArrayRef>> {
         self.places.fill(NONE);
         self.straight = 0;
