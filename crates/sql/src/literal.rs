@@ -200,7 +200,7 @@ pub fn bytes(value: &[u8]) -> String {
 }
 
 /// A finite DOUBLE as a literal that reads back as the same number and is a DOUBLE for MySQL;
-/// `None` for what MySQL has no literal for.
+/// `None` for values without a literal in MySQL.
 pub fn double(value: f64) -> Option<String> {
     value.is_finite().then(|| format!("{value:e}"))
 }

@@ -55,8 +55,8 @@ impl Mode {
         mode
     }
 
-    /// The value of `sql_mode` under which a server reads text in this mode; what else `sql_mode`
-    /// says stays as it is there.
+    /// The value of `sql_mode` under which a server reads text in this mode; its other modes are
+    /// unchanged.
     pub fn within(self, sql_mode: &str) -> String {
         if self.reads_as(Self::from_sql_mode(sql_mode)) {
             return sql_mode.to_owned();

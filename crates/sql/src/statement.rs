@@ -191,7 +191,7 @@ pub struct Explain {
 /// The target of `EXPLAIN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExplainTarget {
-    /// A statement: its text and what it is.
+    /// A statement: its text and its kind.
     Statement(String, Box<Statement>),
     /// `FOR CONNECTION id`
     Connection(u64),
@@ -320,7 +320,7 @@ pub struct Grant {
     pub revoke: bool,
     /// The privileges or roles in upper case, with their columns.
     pub privileges: Vec<String>,
-    /// `ON` what: `*.*`, `db.*`, `db.t`, as written; `None` for roles.
+    /// The object after `ON`: `*.*`, `db.*`, `db.t`, as written; `None` for roles.
     pub on: Option<String>,
     /// The accounts that receive or lose the privileges.
     pub users: Vec<UserName>,
@@ -431,7 +431,7 @@ pub enum HistogramAction {
     Drop,
 }
 
-/// Reads what kind of statement a text is. A `;` at the end is allowed, a second statement not.
+/// Classifies a statement. A `;` at the end is allowed, a second statement not.
 ///
 /// # Errors
 /// 1064 for text that cannot be read, and for administrative statements that are not complete.

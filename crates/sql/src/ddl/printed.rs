@@ -44,7 +44,8 @@ impl Expression {
 }
 
 impl TableDefinition {
-    /// Gives all expressions of columns, keys and constraints the texts that MySQL prints.
+    /// Replaces the texts of all expressions of columns, keys and constraints by those that MySQL
+    /// prints.
     pub fn print_expressions(&mut self, mode: Mode) {
         let print = |expression: &mut Expression| expression.text = expression.printed(mode);
         for column in &mut self.columns {

@@ -29,12 +29,12 @@ pub struct Shown<'a> {
     pub collation: Option<&'a str>,
     /// The mode in which the definition was read, and in which the text is to be read.
     pub mode: Mode,
-    /// The text is kept, not shown: it says what MySQL has no words for.
+    /// The text is stored, not shown: it includes clauses that MySQL does not have.
     pub kept: bool,
 }
 
-/// The text of `SHOW CREATE TABLE`. The options `ENGINE`, `AUTO_INCREMENT`, `CHARSET` and
-/// `COLLATE` of the definition give way to what `shown` says; a query and `LIKE` are left out.
+/// The text of `SHOW CREATE TABLE`. The options `ENGINE`, `AUTO_INCREMENT`, `CHARSET` and `COLLATE`
+/// of the definition are replaced by those of `shown`; a query and `LIKE` are left out.
 pub fn show_create_table(table: &TableDefinition, shown: Shown<'_>) -> String {
     let mode = shown.mode;
     let mut lines: Vec<String> = Vec::new();

@@ -209,7 +209,8 @@ pub enum AlterAction {
         /// Whether the rows are checked.
         validation: bool,
     },
-    /// `ANALYZE`, `CHECK`, `OPTIMIZE`, `REBUILD` or `REPAIR PARTITION`: the word and what for.
+    /// `ANALYZE`, `CHECK`, `OPTIMIZE`, `REBUILD` or `REPAIR PARTITION`: the word and the
+    /// partitions.
     MaintainPartitions(String, PartitionList),
     /// `REMOVE PARTITIONING`
     RemovePartitioning,

@@ -121,8 +121,8 @@ impl Base {
         }
     }
 
-    /// Whether values are only kept and shown as they are: those of geometry, VECTOR, and MariaDB's
-    /// UUID and addresses, which follow rules of their own in comparisons and functions.
+    /// Whether values are only stored and shown: those of geometry, VECTOR, and MariaDB's UUID and
+    /// addresses, which follow rules of their own in comparisons and functions.
     pub fn is_opaque(self) -> bool {
         self.is_geometry() || matches!(self, Self::Vector | Self::Uuid | Self::Inet4 | Self::Inet6)
     }
@@ -248,7 +248,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `(n)` when it is there.
+    /// `(n)` if it is present.
     pub(super) fn length_in_parentheses(&mut self) -> Result<Option<u32>> {
         if !self.take_symbol("(") {
             return Ok(None);

@@ -141,7 +141,7 @@ impl Splitter {
     /// A splitter at the beginning of a file.
     ///
     /// # Errors
-    /// 1083 when what encloses or escapes is more than one byte; 1235 for files without
+    /// 1083 if the enclosing or escape character is more than one byte; 1235 for files without
     /// terminators of fields or lines, whose fields have fixed widths.
     pub fn new(format: &FileFormat) -> Result<Self> {
         let rules = Rules::new(format)?;
@@ -158,8 +158,8 @@ impl Splitter {
         })
     }
 
-    /// Adds the next bytes of the file. Rows that are complete should be taken first: the bytes of
-    /// all that are not taken are kept.
+    /// Adds the next bytes of the file. Complete rows should be taken first: the bytes of all
+    /// others stay buffered.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.at);
         self.at = 0;

@@ -157,7 +157,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// `PARTITION (a, b)`, when it is there.
+    /// `PARTITION (a, b)`, if it is present.
     pub(super) fn partition_names(&mut self) -> Result<Vec<String>> {
         match self.take_word("PARTITION") {
             true => self.parenthesised(Self::name_text),

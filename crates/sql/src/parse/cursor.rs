@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         Self::of_tokens(sql, mode, lexer::tokens(sql, mode))
     }
 
-    /// Reads tokens of a text that is not read as a whole.
+    /// Parses some tokens of a text.
     pub(crate) fn of_tokens(sql: &'a str, mode: Mode, tokens: Vec<Token>) -> Result<Self> {
         if let Some(last) = tokens.last().filter(|last| last.kind == TokenKind::Invalid) {
             let error = lexer::syntax_error(sql, last.start);
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(position..self.at).unwrap_or_default()
     }
 
-    /// Goes back to a position, to read what follows it in another way.
+    /// Goes back to a position, to parse the text after it in another way.
     pub(crate) fn rewind(&mut self, position: usize) {
         self.at = position;
     }

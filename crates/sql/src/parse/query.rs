@@ -37,7 +37,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether what follows belongs to the query before it.
+    /// Whether the next token continues the query before it.
     pub(super) fn continues_query(&self) -> bool {
         self.is_any_word(&["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT"])
     }

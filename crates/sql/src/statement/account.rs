@@ -312,7 +312,7 @@ impl Parser<'_> {
         Ok(Statement::SetPassword(SetPassword { user, password, function }))
     }
 
-    /// `GRANT privileges ON what TO users`, `REVOKE privileges ON what FROM users`.
+    /// Parses `GRANT privileges ON object TO users`, `REVOKE privileges ON object FROM users`.
     pub(super) fn grant(&mut self) -> Result<Statement> {
         let revoke = self.is_word("REVOKE");
         self.advance();

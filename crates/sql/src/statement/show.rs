@@ -25,7 +25,7 @@ pub enum ShowKind {
     CountErrors,
     /// `COUNT(*) WARNINGS`
     CountWarnings,
-    /// `CREATE DATABASE`; the name stands in `table.name`, as for all objects.
+    /// `CREATE DATABASE`; the name is in `table.name`, as for all objects.
     CreateDatabase,
     /// `CREATE EVENT`
     CreateEvent,
@@ -39,13 +39,13 @@ pub enum ShowKind {
     CreateTable,
     /// `CREATE TRIGGER`
     CreateTrigger,
-    /// `CREATE USER`; the account stands in `user`.
+    /// `CREATE USER`; the account is in `user`.
     CreateUser,
     /// `CREATE VIEW`
     CreateView,
     /// `DATABASES`, `SCHEMAS`
     Databases,
-    /// `ENGINE name STATUS | MUTEX | LOGS`; the engine stands in `table.name`.
+    /// `ENGINE name STATUS | MUTEX | LOGS`; the engine is in `table.name`.
     Engine,
     /// `[STORAGE] ENGINES`
     Engines,
@@ -61,7 +61,7 @@ pub enum ShowKind {
     Grants,
     /// `INDEX`, `INDEXES`, `KEYS`
     Index,
-    /// `MIRRORS` (ours): the mirrored tables and how they stand.
+    /// `MIRRORS` (ours): the mirrored tables and their status.
     Mirrors,
     /// `OPEN TABLES`
     OpenTables,
@@ -145,7 +145,7 @@ enum Tail {
     Limit,
     /// The name of an object.
     Object,
-    /// Whatever; kept as words.
+    /// Any other statement, as words.
     Words,
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Span {
     pub(super) enclosed: bool,
 }
 
-/// More bytes are needed to go on.
+/// More bytes are needed.
 #[derive(Debug)]
 pub(super) struct More;
 
