@@ -44,8 +44,8 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Bytes of key indexes in memory; partitions that were not written lately give theirs up.
     pub index_bytes: usize,
-    /// Microseconds for which an index is kept after its last use, up to twice as many bytes: one that is
-    /// dropped in between is built again at once, from the keys of all rows.
+    /// Microseconds for which an index stays in memory after its last use, up to twice as many
+    /// bytes: one that is dropped in between is built again at once, from the keys of all rows.
     pub index_idle_micros: u64,
     /// Dead rows of a table that can still be read at older versions; with more its history ends
     /// early. Each checkpoint writes when they died, 12 bytes a row, and that must fit a block.
@@ -269,8 +269,8 @@ impl Database {
     }
 
     /// The error of a table that is left out since its file was found damaged or missing at the
-    /// start. It can be dropped. Otherwise its rows, and the log that they may need, are kept until
-    /// the file is put back and the database opened again.
+    /// start. It can be dropped. Otherwise its rows, and the log that they may need, are preserved
+    /// until the file is put back and the database opened again.
     pub fn broken(&self, id: TableId) -> Option<Error> {
         self.broken.read().get(&id).map(BrokenTable::error)
     }
@@ -355,15 +355,16 @@ impl Database {
     }
 
     /// Makes changes visible together: when they are durable, or at once if they are not to wait
-    /// for that ([`Durability::Async`]). Where they were computed from a snapshot, that is
-    /// best kept until this returns: else keys that were removed meanwhile may be forgotten, and a
+    /// for that ([`Durability::Async`]). If they were computed from a snapshot, it should be held
+    /// until this returns: otherwise keys that were removed meanwhile may be forgotten, and a
     /// commit be refused that had no conflict.
     ///
     /// # Errors
-    /// What a row breaks (1062, 1048), a conflict with a commit after the snapshot (1213), a full
-    /// disk (1021), a table that took no rows for too long (1205), one that has been changed (1412),
-    /// and 1036 when an earlier failure allows no writes. Nothing has changed then. An
-    /// error 1036 of this very commit leaves open whether it is there after a restart.
+    /// Constraint violations of a row (1062, 1048), a conflict with a commit after the snapshot
+    /// (1213), a full disk (1021), a table that took no rows for too long (1205), one that has been
+    /// changed (1412), and 1036 when an earlier failure allows no writes. In these cases nothing
+    /// has changed. An error 1036 of this very commit leaves open whether it is present after a
+    /// restart.
     pub fn commit(&self, commit: &Commit) -> Result<Receipt> {
         self.commit_unless(commit, &|| false)
     }
@@ -548,7 +549,7 @@ impl Database {
         self.stamps.now(&*self.env.clock)
     }
 
-    /// Microseconds since some moment; never goes back. What is due after a while goes by this.
+    /// Microseconds since some moment; never goes back. Timers use this clock.
     pub(crate) fn elapsed(&self) -> u64 {
         micros_of(self.env.clock.monotonic())
     }

@@ -22,7 +22,7 @@ use crate::catalog::schema::TableSchema;
 
 pub(crate) use self::ranges::KeyRanges;
 
-/// Gives texts their weights.
+/// Encodes texts as their weights.
 pub trait SortKeyEncoder: Send + Sync + std::fmt::Debug {
     /// Appends bytes that are equal for texts that the collation calls equal, and ordered as it
     /// orders them.

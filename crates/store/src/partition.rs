@@ -125,14 +125,14 @@ impl Partition {
         }
     }
 
-    /// Builds the index unless it is there, so that the next writer need not; gives it up when
-    /// `stop` says so.
+    /// Builds the index unless it exists, so that the next writer need not; stops when `stop`
+    /// returns true.
     pub(crate) fn prepare_until(&self, seed: u64, stop: &dyn Fn() -> bool) -> Result<()> {
         let is_there = self.lookup.read().index.is_some();
         if is_there { Ok(()) } else { self.build_index_until(seed, stop) }
     }
 
-    /// Builds the index from the parts, unless it is there.
+    /// Builds the index from the parts, unless it exists.
     pub(crate) fn build_index(&self, seed: u64) -> Result<()> {
         self.build_index_until(seed, &|| false)
     }
@@ -167,7 +167,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Gives the memory of the index back; the next writer builds it again.
+    /// Releases the memory of the index; the next writer builds it again.
     pub(crate) fn forget_index(&self) {
         let mut lookup = self.lookup.write();
         // A part that still forwards needs the index that is being brought up to date.
@@ -274,7 +274,7 @@ impl Partition {
         Ok(found)
     }
 
-    /// Gives slots back that no part came for.
+    /// Releases slots that no part has taken.
     pub(crate) fn give_back(&self, slots: &[u16]) {
         let mut lookup = self.lookup.write();
         for &slot in slots {
@@ -305,8 +305,8 @@ impl Partition {
         *parts = Arc::new(list);
     }
 
-    /// Brings the index up to date after [`Self::replace`]: `moves` are hash, old and new
-    /// reference of every row that was kept. Then the old slots are free.
+    /// Updates the index after [`Self::replace`]: `moves` are hash, old and new reference of every
+    /// surviving row. Then the old slots are free.
     pub(crate) fn repoint(&self, moves: &[(u64, RowRef, RowRef)], old: &[Arc<Part>]) {
         /// So many at a time, so that writers wait for a fraction of a millisecond.
         const STEP: usize = 2048;

@@ -34,7 +34,8 @@ pub(crate) struct Tried {
 }
 
 impl Database {
-    /// Takes the space that the log keeps; where there is none, makes room. Whether all of it is there.
+    /// Takes the space that the log reserves; if there is none, makes room. Returns whether the
+    /// reserve is complete.
     ///
     /// # Errors
     /// As [`Self::checkpoint`].
@@ -89,10 +90,11 @@ impl Database {
         self.wake_maintenance();
     }
 
-    /// Runs what needs room in the log; once more where there was none, after room was made if it can be.
+    /// Runs an operation that needs room in the log; if there was none, makes room if possible and
+    /// runs it once more.
     ///
     /// # Errors
-    /// Those of `run`, and 1317 when `stop` says so.
+    /// Those of `run`, and 1317 if `stop` returns true.
     pub(crate) fn with_room<T>(
         &self,
         stop: &dyn Fn() -> bool,

@@ -122,7 +122,7 @@ impl TableSnapshot {
 }
 
 impl ScanUnit {
-    /// At most so many rows come of it.
+    /// The maximum number of rows in the result.
     pub fn rows_at_most(&self) -> usize {
         self.part.rows() as usize
     }
@@ -159,8 +159,8 @@ impl ScanUnit {
         self.part.chunk().is_some()
     }
 
-    /// The smallest and the largest of the whole numbers that a part stores of a column, by its
-    /// place in the request; `None` where there are none, or rows are in memory.
+    /// The smallest and the largest of the integers that a part stores of a column, by its place in
+    /// the request; `None` where there are none, or rows are in memory.
     ///
     /// # Errors
     /// Errors of reading the description of a chunk.

@@ -71,7 +71,7 @@ impl Snapshot {
     }
 }
 
-/// A table at one version, which stays readable while this is kept.
+/// A table at one version, which stays readable while this exists.
 #[derive(Debug)]
 pub struct TableSnapshot {
     pub(crate) table: Arc<Table>,
@@ -130,7 +130,7 @@ impl TableSnapshot {
         parts.map(|part| self.live(part)).sum()
     }
 
-    /// How many rows of a part this version sees, by the counts that are kept.
+    /// How many rows of a part this version sees, by the stored counts.
     pub(crate) fn live(&self, part: &Part) -> Result<u64> {
         let seen = match &part.body {
             Body::Delta(delta) => delta.rows_at(self.version) as usize,

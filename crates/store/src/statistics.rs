@@ -29,7 +29,7 @@ pub use histogram::{Bucket, Histogram};
 pub use selectivity::selectivity;
 pub use tested::share_kept;
 
-/// Most values that are kept as the most common ones.
+/// Maximum number of the most common values.
 pub const COMMON_MAX: usize = 16;
 
 /// The statistics of a table's columns.

@@ -190,7 +190,7 @@ impl Table {
         self.file.blocks.header().previous_lsn.max(self.created.load(Ordering::Acquire))
     }
 
-    /// Gives the table a new schema; rows from now on are written under it.
+    /// Changes the schema of the table; later rows are written under it.
     pub(crate) fn alter(&self, schema: TableSchema, definition: &[u8]) {
         for partition in self.partitions().iter() {
             partition.seal();
@@ -203,7 +203,7 @@ impl Table {
         self.file.call(definition);
     }
 
-    /// Gives the table another definition that says nothing else of its rows.
+    /// Replaces the definition of the table by one that does not change its rows.
     pub(crate) fn define(&self, definition: &[u8]) {
         *self.definition.write() = definition.into();
         self.file.call(definition);
@@ -250,7 +250,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes partitions out, those that are there; versions before the given one still see them.
+    /// Removes the existing ones of some partitions; versions before the given one still see them.
     pub(crate) fn drop_partitions(&self, ids: &[PartitionId], version: Version) {
         let ids: HashSet<PartitionId> = ids.iter().copied().collect();
         let partitions = &mut *self.partitions.write();
@@ -311,7 +311,7 @@ impl Table {
         !self.partitions.read().dropped.is_empty()
     }
 
-    /// Gives up the partitions that no version from `oldest` on sees, and the history with them.
+    /// Releases the partitions that no version from `oldest` on sees, and the history with them.
     pub(crate) fn forget_dropped(&self, oldest: Version) -> Vec<Arc<Partition>> {
         let partitions = &mut *self.partitions.write();
         let count = partitions.dropped.partition_point(|(until, _)| *until <= oldest);

@@ -154,12 +154,12 @@ impl Database {
         }
     }
 
-    /// Gives a table another schema: columns may be added, dropped, renamed and reordered; a column
-    /// keeps its number and its Arrow type, the key its columns and their collations. New columns
-    /// have numbers from [`Table::next_column_id`] on.
+    /// Changes the schema of a table: columns may be added, dropped, renamed and reordered; a
+    /// column keeps its number and its Arrow type, the key its columns and their collations. New
+    /// columns have numbers from [`Table::next_column_id`] on.
     ///
     /// # Errors
-    /// A change that needs the rows written again, which is the engine's business.
+    /// A change that requires a rewrite of the rows, which the engine does.
     pub fn alter_table(&self, id: TableId, schema: TableSchema, definition: &[u8]) -> Result<()> {
         self.alter_table_with(id, schema, definition, Vec::new())
     }
@@ -191,7 +191,7 @@ impl Database {
         .map(|_| ())
     }
 
-    /// Gives tables other definitions, all of them in one commit; their schemas stay.
+    /// Replaces the definitions of tables, all in one commit; their schemas stay.
     ///
     /// # Errors
     /// No such table.
@@ -311,8 +311,8 @@ impl Database {
             .map(|_| ())
     }
 
-    /// Drops partitions by their keys; those that are not there are passed over. Gives how many
-    /// there were.
+    /// Drops partitions by their keys; unknown ones are ignored. Returns the number of dropped
+    /// partitions.
     ///
     /// # Errors
     /// No such table.
@@ -377,7 +377,7 @@ fn enter_altered(catalog: &mut Catalog, altered: Vec<Altered>, lsn: Lsn) {
 enum Room {
     /// It can wait until there is room.
     Free,
-    /// In the space that is kept for those who free more.
+    /// In the space that is reserved for changes that free more.
     Kept,
     /// In all of that.
     Last,

@@ -65,10 +65,10 @@ pub struct TableSchema {
 }
 
 impl TableSchema {
-    /// Checks that the numbers refer to something.
+    /// Checks that the column numbers exist.
     ///
     /// # Errors
-    /// No columns (1113), too many (1117), no key (3750), or what cannot be in a key (1167).
+    /// No columns (1113), too many (1117), no key (3750), or a type that cannot be in a key (1167).
     pub fn check(&self) -> Result<()> {
         if self.columns.is_empty() {
             return Err(Error::new(

@@ -136,7 +136,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// The position, if the column is there.
+    /// The position, if the column exists.
     pub(crate) fn stored(&self) -> Option<usize> {
         match self {
             Self::Stored(position) => Some(*position),

@@ -29,7 +29,7 @@ pub(crate) fn conflict() -> Error {
 /// Looks the keys of a change up and drops the rows that are to be left out.
 ///
 /// # Errors
-/// A key that is there (1062), a row that was written after the snapshot (1213).
+/// A duplicate key (1062), a row that was written after the snapshot (1213).
 pub(crate) fn decide(
     mut change: Prepared,
     writer: &PartitionWriter<'_>,

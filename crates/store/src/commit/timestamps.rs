@@ -10,7 +10,7 @@ use pelorus_env::sync::Mutex;
 /// Commits that are less than so many microseconds apart may share a moment.
 pub(crate) const SHARED_MICROS: u64 = 1000;
 
-/// Gives commits their times (microseconds since 1970).
+/// Assigns commit timestamps (microseconds since 1970).
 #[derive(Debug)]
 pub(crate) struct Stamps(Mutex<Latest>);
 

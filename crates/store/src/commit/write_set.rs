@@ -203,8 +203,8 @@ impl Prepared {
     }
 }
 
-/// The places in a batch of all rows that are not kept: those that were `settled`, and those of the
-/// rest that `keep` does not name.
+/// The places in a batch of all rows that are not written: those that were `settled`, and those of
+/// the rest that `keep` does not name.
 pub(crate) fn left_out(settled: &[u32], keep: &[bool]) -> Vec<u32> {
     let mut settled = settled.iter().copied().peekable();
     let mut out = Vec::new();

@@ -18,7 +18,7 @@ use crate::partition::delete_marks::Mask;
 use crate::partition::delta::{Block, Delta};
 use crate::partition::part::{Body, Part};
 
-/// All rows of several parts, under one layout, and which of them are kept.
+/// All rows of several parts, under one layout, and which of them survive.
 #[derive(Default)]
 pub(super) struct Rows {
     /// The rows piece by piece, each with all columns. A column of one value has it in all rows.
@@ -120,7 +120,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The rows that are kept, in the order of segment, key and version.
+    /// The surviving rows, in the order of segment, key and version.
     pub(super) fn sorted(&self, layout: &Layout) -> Result<Sorted> {
         let mut with_segment = Keys::default();
         let keys = if layout.schema.segment.is_empty() {
@@ -134,7 +134,7 @@ impl Rows {
         Ok(Sorted::new(keys, &self.versions, &self.kept))
     }
 
-    /// About how many bytes of memory the rows take that are kept.
+    /// An estimate of the memory of the surviving rows.
     pub(super) fn bytes(&self) -> usize {
         let ends = self.starts.iter().skip(1).copied().chain([self.count()]);
         let pieces = self.pieces.iter().zip(&self.starts).zip(ends);

@@ -60,7 +60,7 @@ impl Spares {
         self.0.lock().pop().unwrap_or_default()
     }
 
-    /// Gives a buffer back.
+    /// Returns a buffer.
     pub(crate) fn give(&self, mut buffer: Vec<u8>) {
         if !Self::WORTH.contains(&buffer.capacity()) {
             return;

@@ -56,7 +56,7 @@ impl DataFile {
         Self { path, blocks, cache, name, closed, settled, manifest, peak, peak_micros }
     }
 
-    /// Notes what people call the table from now on.
+    /// Notes the current name of the table.
     pub(crate) fn call(&self, definition: &[u8]) {
         *self.name.write() = name_of(definition);
     }
@@ -121,7 +121,7 @@ impl DataFile {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Gives the block of a chunk back.
+    /// Releases the block of a chunk.
     pub(crate) fn release(&self, block: BlockId) {
         if self.closed.load(Ordering::Acquire) {
             return;

@@ -164,7 +164,8 @@ pub(super) fn merge_from(of_partition: u64, is_idle: bool) -> u64 {
 /// How long a writer of so many rows waits for merging, by the share of dead rows in thousandths.
 ///
 /// By its square: merging begins late after a burst of writes, and a file that has grown by then
-/// stays large for long. Where both go on, in the middle, writers wait as long as by the share.
+/// stays large for long. In a steady state writers wait on average as long as in proportion to the
+/// share.
 pub(super) fn wait_for_merging(garbage: u64, rows: usize) -> Option<Duration> {
     let part = part(garbage, (GARBAGE_SLOW, GARBAGE_FULL))?;
     Some(wait(2.0 * part * part, rows))

@@ -131,7 +131,7 @@ impl Chunk {
         known.iter().find(|(of, _)| *of == parts).map(|(_, keys)| Arc::clone(keys))
     }
 
-    /// Keeps what [`Self::fences`] gives.
+    /// Caches the result of [`Self::fences`].
     pub(crate) fn keep_fences(&self, parts: usize, keys: &Arc<Keys>) {
         let mut known = self.fences.lock();
         if known.iter().all(|(of, _)| *of != parts) {

@@ -35,10 +35,11 @@ impl Drop for FrozenTable {
 }
 
 impl Database {
-    /// Lets no rows be written to a table. A snapshot that is taken afterwards shows all that were.
+    /// Freezes a table: it accepts no rows. A snapshot that is taken afterwards shows all earlier
+    /// rows.
     ///
     /// # Errors
-    /// No such table, or one that is frozen already (1412); what waiting for the disk gives.
+    /// No such table, or one that is frozen already (1412); errors of waiting for the disk.
     pub fn freeze(self: &Arc<Self>, id: TableId) -> Result<FrozenTable> {
         let (frozen, lsn, version) = {
             let mut committing = self.committing.lock();

@@ -21,18 +21,17 @@ use crate::maintenance::{has_holes, has_waste};
 use crate::table::Table;
 
 impl Database {
-    /// Writes what has changed since the last checkpoint into the data files, and truncates the
-    /// log.
+    /// Writes the changes since the last checkpoint to the data files, and truncates the log.
     ///
     /// # Errors
     /// Errors of writing. After a full disk the next checkpoint tries again; nothing is lost, since
-    /// the log is kept. The same applies to a table that is too large for its data file (1114);
-    /// others have their checkpoints.
+    /// the log is preserved. The same applies to a table that is too large for its data file
+    /// (1114); others have their checkpoints.
     pub fn checkpoint(&self) -> Result<()> {
         self.checkpoint_where(|table| self.is_behind(table))
     }
 
-    /// Writes also what only the newer header of a data file knows.
+    /// Also writes changes that only the newer header of a data file contains.
     ///
     /// # Errors
     /// As [`Self::checkpoint`].

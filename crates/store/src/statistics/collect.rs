@@ -41,7 +41,7 @@ enum Values {
 }
 
 impl Collector {
-    /// Characters of a text that are kept, as in MySQL.
+    /// Maximum characters of a text, as in MySQL.
     pub const TEXT_CHARS: usize = 42;
 
     /// Bytes of a byte string that are kept.
@@ -59,8 +59,8 @@ impl Collector {
         Self { rows: 0, nulls: 0, values }
     }
 
-    /// Adds the values of some rows. Texts come with the keys that say which of them are equal and
-    /// what comes first; other values are their own keys.
+    /// Adds the values of some rows. Texts come with keys that define their equality and order;
+    /// other values are their own keys.
     ///
     /// # Errors
     /// An array of another type than the column's.
