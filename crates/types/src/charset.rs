@@ -229,8 +229,8 @@ impl Table {
 }
 
 impl Collation {
-    /// Whether all that there is to know of text of its charset is known here: how it compares under
-    /// one collation or another, and its bytes. Of others text can be read and shown.
+    /// Whether the charset is fully supported: collations, and conversion of text to its bytes.
+    /// Text in other charsets can be read and shown.
     pub fn has_plain_charset(self) -> bool {
         matches!(self.charset(), "utf8mb4" | "utf8mb3" | "utf8" | "latin1" | "ascii" | "binary")
     }
