@@ -15,6 +15,9 @@
 //! | [`scan`] | full scans of TPC-H's `lineitem`: Pelorus, DuckDB |
 //! | [`sizes`] | bytes of a row: Pelorus, DuckDB, ClickHouse, Parquet |
 //! | [`allocator`] | finding free units in an aged file |
+//!
+//! The other modules are shared: workloads (`events`, `wide`), results (`figures`, `measured`,
+//! `report`), and the environment of a run (`lab`, `setting`).
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
 
