@@ -1,4 +1,4 @@
-//! Where transactions begin and end: GTID events of MySQL and MariaDB, XA.
+//! Transaction events: GTID events of MySQL and MariaDB, and XA, which begin and end transactions.
 //!
 //! Sources: MySQL's `control_events.h` (`Gtid_event`) and `libs/mysql/serialization` for the tagged
 //! form; MariaDB's `Gtid_log_event`, `Gtid_list_log_event` in `sql/log_event.h`.
