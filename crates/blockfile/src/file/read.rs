@@ -1,4 +1,4 @@
-//! Reading blocks. No lock is held during input.
+//! Reads blocks. No lock is held during input.
 //!
 //! The place of a block is looked up before the read and once more after it. If it is still the
 //! same, the extent cannot have been reused in between; if the block was moved meanwhile, the read

@@ -1,4 +1,4 @@
-//! Writing and freeing blocks: space is taken under a short lock, output happens outside of it.
+//! Writes and frees blocks: space is allocated under a short lock, output happens outside of it.
 
 use std::io;
 
