@@ -1,5 +1,5 @@
-//! What an edge needs to know: sessions, outcomes and results in plain types. This is the API
-//! boundary between protocols and everything beneath.
+//! The API boundary between protocols and the engine: sessions, outcomes and results in plain types
+//! for the edges.
 
 use std::net::SocketAddr;
 use std::pin::Pin;

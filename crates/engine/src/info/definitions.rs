@@ -1,4 +1,4 @@
-//! The columns of our own tables.
+//! Column definitions of the system tables.
 
 use std::sync::LazyLock;
 

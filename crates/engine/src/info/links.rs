@@ -1,5 +1,4 @@
-//! Tables of the schemas `pelorus` and `mysql`: linked servers, variables, accounts,
-//! statistics.
+//! Rows of the schemas `pelorus` and `mysql`: linked servers, variables, accounts, statistics.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Literal defaults of columns.
+//! Literal defaults of columns, as values in stored form.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assignment::{

@@ -1,4 +1,4 @@
-//! `DELETE`.
+//! Plans `DELETE` on native tables, of one table or several.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `INSERT` and `REPLACE`.
+//! Plans `INSERT` and `REPLACE` on native tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;

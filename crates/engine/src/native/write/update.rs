@@ -1,4 +1,4 @@
-//! `UPDATE`.
+//! Plans `UPDATE` of one native table.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
