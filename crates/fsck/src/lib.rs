@@ -14,6 +14,8 @@
 //! | `schema`, `batch`, `catalog`, `manifest`, `record` | what blocks and records hold |
 //! | `replay`, `part`, `rows` | live rows: those of the file, and those of the log above them |
 //! | `check`, `table` | a folder, a data file |
+//! | `values`, `bytes` | columns of values, little-endian bytes |
+//! | `report` | findings |
 //! | `view`, `draw`, `render` | one file to look at, and text |
 
 mod batch;
