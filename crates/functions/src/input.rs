@@ -1,4 +1,4 @@
-//! An argument's array, read a row at a time with MySQL's implicit conversions.
+//! Input arrays: an argument's array, read row by row with MySQL's implicit conversions.
 
 use std::borrow::Cow;
 

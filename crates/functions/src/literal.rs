@@ -1,4 +1,4 @@
-//! Literals as MySQL types them.
+//! Literals with the types that MySQL gives them.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::temporal::DateTime;

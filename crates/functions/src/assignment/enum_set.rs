@@ -1,4 +1,4 @@
-//! ENUM and SET: values out of a declared list, by name or by number.
+//! Assignment to ENUM and SET: values from a declared list, by name or by number.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

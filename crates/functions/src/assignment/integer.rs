@@ -1,7 +1,7 @@
-//! TINYINT to BIGINT, signed and unsigned.
+//! Assignment to TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, signed and unsigned.
 //!
-//! Decimals round half away from zero, doubles half to even, texts like decimals. A text may say a
-//! fraction or an exponent.
+//! Decimals round half away from zero, doubles half to even, texts like decimals. A text may
+//! contain a fraction or an exponent.
 
 use pelorus_types::{ColumnType, WireType};
 

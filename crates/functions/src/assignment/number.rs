@@ -1,4 +1,4 @@
-//! DECIMAL, FLOAT and DOUBLE.
+//! Assignment to DECIMAL, FLOAT and DOUBLE.
 
 use arrow::datatypes::i256;
 use pelorus_error::Code;

@@ -1,4 +1,4 @@
-//! `CAST`, `CONVERT`, `BINARY` and `COLLATE`.
+//! Casts: `CAST`, `CONVERT`, `BINARY` and `COLLATE`.
 
 use std::sync::Arc;
 

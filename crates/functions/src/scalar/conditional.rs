@@ -1,4 +1,4 @@
-//! `IF`, `IFNULL`, `NULLIF`, `COALESCE`, `CASE`.
+//! Conditional functions: `IF`, `IFNULL`, `NULLIF`, `COALESCE`, `CASE`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `STR_TO_DATE`.
+//! `STR_TO_DATE`: parses dates and times by a format.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Functions that put text together: `CONCAT`, `REPEAT`, `LPAD`, `REPLACE`, `INSERT`, `REVERSE`,
-//! `UPPER`, ...
+//! Functions that build text: `CONCAT`, `REPEAT`, `LPAD`, `REPLACE`, `INSERT`, `REVERSE`, `UPPER`,
+//! ...
 
 use std::sync::Arc;
 
