@@ -104,7 +104,7 @@ pub struct LinkConfig {
     pub tls: TlsMode,
     /// Certificates (PEM text) that may sign the servers' certificates, for [`TlsMode::Verify`].
     pub tls_ca: Option<String>,
-    /// The connections on which the clear-text password may be sent.
+    /// The servers that may get the clear-text password.
     pub cleartext_password: CleartextPassword,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,

@@ -1,4 +1,4 @@
-//! One connection to a server: commands out, answers in.
+//! One connection to a server: sends commands and reads answers.
 //!
 //! A connection is *busy* from the moment that a command is sent until its answer has been read to
 //! the end; only one that is not busy may be used again. Reading passes payloads by reference from
