@@ -1,4 +1,4 @@
-//! Constants and type names of the syntax tree.
+//! Binds constants and type names of the syntax tree.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::{Arg, literal as make};

@@ -1,4 +1,4 @@
-//! GROUP BY ... WITH ROLLUP: groups of all keys, of all but the last, and so on to all rows.
+//! `GROUP BY ... WITH ROLLUP`: grouping sets of all keys, of all but the last, and so on to no key.
 
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;

@@ -1,4 +1,4 @@
-//! `MIN` and `MAX` of a whole table, answered from zone maps.
+//! `MIN` and `MAX` without GROUP BY over a native table, answered from zone maps.
 //!
 //! A zone map gives the smallest and the largest value of a chunk. If all rows of a chunk count,
 //! both are stored values, and only chunks that may hold a more extreme value are read. Otherwise
