@@ -1,4 +1,4 @@
-//! `ALTER TABLE`.
+//! Parses `ALTER TABLE`.
 
 use super::definition::ColumnDefinition;
 use super::key::Constraint;

@@ -1,4 +1,4 @@
-//! `CREATE TABLE`.
+//! Parses `CREATE TABLE`.
 
 use super::definition::TableDefinition;
 use super::key::Constraint;
