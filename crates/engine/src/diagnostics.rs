@@ -46,7 +46,7 @@ struct Inner {
     errors: usize,
     limit: usize,
     found_rows: u64,
-    /// What `SQL_CALC_FOUND_ROWS` has counted, until the result ends.
+    /// The count of `SQL_CALC_FOUND_ROWS`, until the result ends.
     calculated_rows: Option<u64>,
 }
 

@@ -193,8 +193,8 @@ impl Engine {
         }
     }
 
-    /// Says of which links nothing can be read: what was misspelt shows at the start, and not in the
-    /// first report.
+    /// Reports the links that cannot be read, so that a misspelt name shows at the start, and not
+    /// in the first report.
     fn warn_of_links(&self) {
         for link in self.report_links() {
             for database in &link.missing {
@@ -218,7 +218,8 @@ impl Engine {
         }
     }
 
-    /// Where a server is away from the start, its mirrors are found by what is kept of them.
+    /// If a server is unreachable from the start, its mirrors are found by the stored names of its
+    /// databases.
     fn remember_databases(&self, server: &str) {
         let link = server.to_lowercase();
         let mut known = self.mirrors.databases();
@@ -581,8 +582,8 @@ pub struct LinkReport {
     pub failure: Option<String>,
 }
 
-/// Where queries spill to: a folder of the data folder, without what a process that was killed has
-/// left in it. Where files are kept elsewhere than on the disk, the system has a folder.
+/// The spill folder of queries: a folder of the data folder, emptied of the files of a killed
+/// process. If files are not stored on the disk, it is a folder of the system.
 fn scratch(env: &Env, data: &Path) -> Result<(Scratch, PathBuf)> {
     let folder = data.join("tmp");
     let left = env.files.remove_folders(&folder, Scratch::PREFIX);

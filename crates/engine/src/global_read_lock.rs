@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 #[derive(Debug, Default)]
 struct State {
-    /// Sessions that hold the lock, or have asked for it.
+    /// Sessions that hold the lock, or have requested it.
     holders: usize,
     /// Statements that are changing something.
     changes: usize,

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 struct Wish {
     /// Counts `KILL QUERY`, so that each stops at most one statement.
     queries: u64,
-    /// `KILL CONNECTION` was asked.
+    /// `KILL CONNECTION` was requested.
     connection: bool,
 }
 

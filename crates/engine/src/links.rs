@@ -17,9 +17,9 @@ use pelorus_mirror::control::mirrors::FindLink;
 
 /// How long a list of databases counts as fresh.
 const FRESH: Duration = Duration::from_secs(1);
-/// How long after servers were asked for a database that is not known they are not asked again.
+/// The pause after a request to servers for an unknown database.
 const MISS_PAUSE: Duration = Duration::from_millis(100);
-/// How long a server that failed is left alone before it is asked again for its databases.
+/// The pause after a failure of a server, before it is asked again for its databases.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// How long a statement waits for a server's list when an older one is there, and when none is.
@@ -44,10 +44,10 @@ struct Entry {
 struct Known {
     /// (name here, name there).
     databases: Arc<Vec<(String, String)>>,
-    /// They are what is remembered of it: it has not said so itself since the start.
+    /// They are the stored ones: the server has not answered since the start.
     is_remembered: bool,
-    /// Databases that the definition names and the server does not show; `None` before it has been
-    /// asked.
+    /// Databases that the definition names and the server does not show; `None` before the server
+    /// has answered.
     missing: Option<Vec<String>>,
     /// The server's global `sql_mode`.
     sql_mode: Option<String>,
@@ -72,7 +72,7 @@ pub(crate) struct LinkedDatabase {
 pub(crate) struct Links {
     env: Env,
     entries: RwLock<BTreeMap<String, Arc<Entry>>>,
-    /// When servers were asked last for a database that was not known, on the monotonic clock.
+    /// The time of the last request for an unknown database, on the monotonic clock.
     missed: tokio::sync::Mutex<Option<Duration>>,
 }
 
@@ -232,8 +232,8 @@ impl Links {
         Ok(found.pop().or_else(|| Self::system_schema(&entries, name)))
     }
 
-    /// A schema in which a server shows its inside, where there is just one linked server and it
-    /// shows all of its databases. It is in no list: what it holds is about the server, not data.
+    /// A system schema of a server, if there is only one linked server and it shows all of its
+    /// databases. It is in no list: its tables describe the server.
     fn system_schema(entries: &BTreeMap<String, Arc<Entry>>, name: &str) -> Option<LinkedDatabase> {
         let name = SYSTEM_SCHEMAS.into_iter().find(|schema| schema.eq_ignore_ascii_case(name))?;
         let mut all = entries.values();

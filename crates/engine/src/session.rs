@@ -80,10 +80,10 @@ pub struct Session {
     account: AccountName,
     read_only: bool,
     database: Option<String>,
-    /// What becomes the current database again after the prepared statement that runs.
+    /// The database that becomes current again after the running prepared statement.
     own_database: Option<Option<String>>,
     variables: SessionVariables,
-    /// What `sql_mode` says about reading text; kept because every statement needs it.
+    /// The modes of `sql_mode` that affect parsing; cached because every statement needs them.
     mode: Mode,
     /// The same of the session itself: a prepared statement is read as it was when it was prepared.
     own_mode: Mode,
@@ -95,7 +95,7 @@ pub struct Session {
     insert_id_on: Option<String>,
     row_count: i64,
     transaction: Transaction,
-    /// What it may hold from one statement to the next.
+    /// The memory account of state that outlives a statement.
     memory: Account,
     /// The wish that the statement at hand stops.
     stop: Stop,
@@ -204,7 +204,7 @@ impl Session {
         self.variables.put("collation_connection", VarValue::Text(info.name.to_owned()));
     }
 
-    /// What the flags of the client mean for variables.
+    /// Sets the variables that follow from the flags of the client.
     fn use_client_flags(&mut self) -> Result<()> {
         if self.login.interactive {
             self.variables.put("wait_timeout", self.variables.get("interactive_timeout"));
@@ -216,7 +216,7 @@ impl Session {
         Ok(())
     }
 
-    /// Renews what is derived from variables.
+    /// Updates state that is derived from variables.
     fn settings_changed(&mut self) {
         self.own_mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
         self.mode = self.own_mode;

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 /// The most characters of a lock's name.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Who holds a lock, and how many times.
+/// The holder of a lock, and how many times it holds it.
 #[derive(Debug)]
 struct Holder {
     session: u64,

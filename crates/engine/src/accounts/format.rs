@@ -44,7 +44,7 @@ struct Entry {
     password_changed: u64,
 }
 
-/// What accounts of format 1 have.
+/// The values of accounts in format 1.
 fn no_days() -> Option<u16> {
     Some(0)
 }

@@ -164,7 +164,7 @@ pub(crate) static ALL: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     all
 });
 
-/// What a MariaDB has beyond that.
+/// The additional tables and columns of MariaDB.
 static MARIADB: LazyLock<Vec<Definition>> =
     LazyLock::new(|| information_schema(include_str!("mariadb_columns.tsv")));
 

@@ -127,7 +127,7 @@ pub(super) async fn rows(
     futures::future::try_join_all(questions).await.map(|all| all.into_iter().flatten().collect())
 }
 
-/// What one server is asked.
+/// The query for one server.
 struct Question<'a> {
     table: &'a str,
     columns: &'a [Column],
@@ -171,7 +171,7 @@ impl Question<'_> {
         )
     }
 
-    /// Brings a server's rows into our columns: what it lacks is NULL, names are ours.
+    /// Converts a server's rows to our columns: missing columns are NULL, database names are ours.
     fn shaped(&self, batch: &RecordBatch, known: &BTreeSet<String>) -> Result<RecordBatch> {
         let mut given = batch.columns().iter();
         let rows = batch.num_rows();

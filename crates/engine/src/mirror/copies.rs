@@ -274,7 +274,7 @@ impl Copies for EngineCopies {
     }
 }
 
-/// What to do about a layout that names columns which the table does not have, or no longer.
+/// The remedy for a layout that names columns which the table does not have, or no longer has.
 fn unfit(definition: &Definition, error: Error) -> Error {
     if definition.layout.is_none() || error.code() != Code::UnknownColumn {
         return error;
@@ -353,7 +353,7 @@ impl Copy {
     }
 }
 
-/// What a column of the source holds in new rows whose image in the binlog leaves it out.
+/// The value of a column of the source in new rows whose image in the binlog leaves it out.
 fn absent(def: &NativeDef, column: usize) -> Absent {
     match def.definition.columns[column].comment.as_deref() {
         Some(GENERATED) => return Absent::Generated,

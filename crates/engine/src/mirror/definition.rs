@@ -46,9 +46,9 @@ fn laid_out(text: &str, layout: Option<&str>) -> Result<TableDefinition> {
     Ok(definition)
 }
 
-/// Whether a copy has such partitions of its source. Those by hash help no reader, and ours have
-/// other rows than the server's of the same name: what is done to one there would do harm here.
-/// A partition for the rest of the values is not to be had here.
+/// Whether a copy has the partitions of its source. Hash partitions help no query, and ours contain
+/// other rows than the server's of the same name, so that an operation on one would do harm here. A
+/// partition for all other values is not supported.
 fn is_copied(partitioning: &Partitioning) -> bool {
     let is_rest = |it: &PartitionDefinition| it.values == Some(PartitionValues::Default);
     !matches!(partitioning.method, PartitionMethod::Hash { .. } | PartitionMethod::Key { .. })

@@ -75,16 +75,16 @@ fn keeps_values(from: &TypeName, to: &TypeName) -> bool {
     }
 }
 
-/// Whether the values of an ENUM or SET stay what they were. They are carried over by their texts, so
-/// that members may move. A member that is the empty text looks like the value of none: with one,
+/// Whether the values of an ENUM or SET stay the same. They are converted by their texts, so that
+/// members may move. A member that is the empty text looks like the value of none: with one,
 /// members stay where they are.
 fn keeps_members(from: &[String], to: &[String]) -> bool {
     let is_told_apart = from.iter().chain(to).all(|it| !it.is_empty());
     to.starts_with(from) || (is_told_apart && from.iter().all(|it| to.contains(it)))
 }
 
-/// Whether NULL becomes what the server makes of it, where it is no longer allowed. Strict sessions
-/// refuse that, but for TIMESTAMPs.
+/// Whether NULL gets the server's replacement if it is no longer allowed. Strict sessions refuse
+/// that, but for TIMESTAMPs.
 fn fills_alike(before: &ColumnDefinition, column: &ColumnDefinition, strict: bool) -> bool {
     let loses_null = before.nullable != Some(false) && column.nullable == Some(false);
     let base = column.data_type.base;

@@ -19,11 +19,11 @@ use crate::links::{LinkedDatabase, is_own};
 /// The mirrors to create.
 #[derive(Debug)]
 pub(crate) struct Wanted {
-    /// What is still to be made.
+    /// The mirrors that are still to be created.
     left: Vec<Item>,
     /// With `all`: the databases that were made, by link and name there.
     all: Option<BTreeSet<(String, String)>>,
-    /// What was said of each that could not be made; it is said once.
+    /// The reported reason for each mirror that could not be created; it is reported once.
     said: BTreeMap<String, String>,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// What of a table is mirrored, and how it is laid out.
+/// The mirrored part of a table, and the layout of its copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct How {
     layout: Option<String>,
@@ -52,7 +52,7 @@ struct How {
 }
 
 impl How {
-    /// Reads what may stand after the table in `MIRROR TABLE`.
+    /// Parses the clauses after the table in `MIRROR TABLE`.
     fn new(text: &str) -> Result<Self> {
         let mode = pelorus_sql::Mode::default();
         match pelorus_sql::classify(&format!("MIRROR TABLE t {text}"), mode)? {

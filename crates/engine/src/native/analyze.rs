@@ -32,7 +32,7 @@ const SAMPLE_UNITS: usize = 256;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
-/// The buckets of a histogram when none are asked for, as in MySQL.
+/// The default number of buckets of a histogram, as in MySQL.
 const BUCKETS: u32 = 100;
 
 /// Whether values of a type can be compared: not texts whose collation rules are unknown.

@@ -26,7 +26,7 @@ use crate::mirror::is_hidden;
 /// The folder of the store within the data folder.
 const FOLDER: &str = "native";
 
-/// How often a statement that waits for another one's definition asks whether it is to stop.
+/// How often a statement that waits for another one's definition checks for cancellation.
 const STOP_ASKED: Duration = Duration::from_millis(100);
 
 /// The options of a native database.

@@ -322,7 +322,7 @@ fn full_text_column(
     Ok(())
 }
 
-/// The name of a key, or what it will be called.
+/// The name of a key, or the name that it will get.
 fn shown_name(key: &KeyDefinition) -> &str {
     match (&key.name, key.parts.first().map(|part| &part.target)) {
         (Some(name), _) | (None, Some(KeyTarget::Column(name))) => name,

@@ -32,7 +32,7 @@ use crate::api::Done;
 use crate::diagnostics::Diagnostics;
 use crate::handle::Stop;
 
-/// Engines that native tables stand in for.
+/// Engines that native tables replace.
 const OTHER_ENGINES: [&str; 9] = [
     "InnoDB",
     "MyISAM",
@@ -448,8 +448,8 @@ impl Definer {
         self.drop_all(&found, Vec::new())
     }
 
-    /// Drops tables, by database, name and number, in one commit with what is kept of them and
-    /// other values of the store.
+    /// Drops tables, by database, name and number, in one commit with their values and other values
+    /// of the store.
     fn drop_all(&self, tables: &[(&str, &str, TableId)], mut forgets: Vec<Vec<u8>>) -> Result<()> {
         if tables.is_empty() && forgets.is_empty() {
             return Ok(());
@@ -587,7 +587,7 @@ fn is_short(column: &Column) -> bool {
     column.ty.wire == WireType::LongLong && column.ty.length < LONGER
 }
 
-/// What a computed column holds where it cannot be NULL and no value is given; of dates nothing is said.
+/// The default of a computed column that cannot be NULL; dates have none.
 fn zero_default(data_type: &TypeName, nullable: bool) -> Option<ColumnDefault> {
     let text = match data_type.base {
         _ if nullable => return None,

@@ -71,7 +71,7 @@ enum Node {
     Call(Call, Vec<Node>),
 }
 
-/// What an expression is bound to.
+/// The columns to which an expression is bound.
 struct Scope<'a> {
     table: &'a str,
     targets: &'a [Target],
@@ -134,7 +134,7 @@ impl RowExpression {
         if self.root.has_dates() { Ok(()) } else { Err(zone_dependent()) }
     }
 
-    /// What has no column of its own that it is a function of.
+    /// An expression that is not a function of a single column.
     fn whole(root: Node) -> Self {
         let mut columns = Vec::new();
         root.columns(&mut columns);

@@ -86,7 +86,7 @@ impl Definer {
     }
 }
 
-/// What is said when a statement could not be executed.
+/// The message of a statement that could not be executed.
 fn failed(error: &Error) -> Vec<Message> {
     vec![("error", pelorus_error::display_chain(error)), ("status", "Operation failed".to_owned())]
 }

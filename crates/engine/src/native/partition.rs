@@ -74,9 +74,9 @@ pub(crate) struct Partitioner {
     /// Partitions by name, in order; those of `PARTITION BY (expressions)` have none.
     named: Vec<Named>,
     /// Two of them have one key: earlier versions took names that differ in the case of letters
-    /// beyond ASCII alone. Where a partition stands does not say all of what it holds then.
+    /// beyond ASCII alone. The position of a partition then does not determine its rows.
     has_twins: bool,
-    /// What the latest question asked: many partitions are asked the same.
+    /// The latest conditions: many partitions are tested against the same.
     latest: Mutex<Option<prune::Question>>,
 }
 

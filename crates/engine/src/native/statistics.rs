@@ -17,7 +17,7 @@ use pelorus_store::{Commit, Database, TableId, TableSchema, TableStatistics};
 pub(crate) use shown::column_statistics;
 pub(super) use shown::{cardinality, histograms};
 
-/// What begins the keys of statistics in the store.
+/// The prefix of the keys of statistics in the store.
 const PREFIX: &str = "statistics/";
 
 /// The statistics of all tables.

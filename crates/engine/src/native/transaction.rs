@@ -42,10 +42,10 @@ const JOINED_BYTES: usize = 1 << 20;
 /// Most rows of one statement that are kept in one batch: what reads see of it is made again when
 /// one of them changes.
 const BATCH_ROWS: usize = 1 << 16;
-/// A statement asks after so many rows whether it is to stop.
+/// A statement checks for cancellation after so many rows.
 const ROWS_UNASKED: usize = 1 << 16;
 
-/// What is written, by table.
+/// The writes, by table.
 type Tables = HashMap<TableId, TableWrites>;
 
 /// The version and uncommitted rows of native tables that a statement reads.
@@ -265,7 +265,7 @@ impl NativeTransaction {
     }
 }
 
-/// What a transaction has written to one table.
+/// The writes of a transaction to one table.
 #[derive(Debug)]
 struct TableWrites {
     def: Arc<NativeDef>,
@@ -273,7 +273,7 @@ struct TableWrites {
     batches: Vec<Batch>,
     /// Which of the rows of all batches, one after the other, are there.
     live: Vec<bool>,
-    /// What the keys of the entries and the batches take.
+    /// Bytes of the entries' keys and the batches.
     bytes: usize,
     /// The keys of the entries, after the table has been read.
     hidden: OnceLock<Arc<HashSet<Vec<u8>>>>,
@@ -285,7 +285,7 @@ struct Batch {
     columns: Vec<ArrayRef>,
     /// How many rows are in the batches before it.
     begin: usize,
-    /// What the values take.
+    /// Bytes of the values.
     bytes: usize,
     /// The existing rows, after they have been read.
     shown: OnceLock<Vec<ArrayRef>>,
@@ -485,8 +485,8 @@ impl TableWrites {
         Ok(())
     }
 
-    /// Writes rows under a mode, or deletes them. `besides` is what the rest of the transaction
-    /// takes.
+    /// Writes rows under a mode, or deletes them. `besides` is the memory of the rest of the
+    /// transaction.
     fn put(
         &mut self,
         snapshot: &Snapshot,
@@ -603,7 +603,7 @@ impl TableWrites {
         Ok(OwnWrites { hidden: Arc::clone(hidden), rows })
     }
 
-    /// What it did to some keys.
+    /// The transaction's changes to some keys.
     fn of_keys(&self, keys: &HashSet<&[u8]>) -> Result<OwnWrites> {
         let entries: HashMap<&[u8], Entry> =
             keys.iter().filter_map(|key| Some((*key, *self.entries.get(*key)?))).collect();

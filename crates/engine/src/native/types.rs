@@ -172,9 +172,9 @@ pub(crate) fn implicit(target: &Target) -> Result<Value> {
     }
 }
 
-/// Bytes that are shown as they are, and texts that a server made of what it stores.
+/// Bytes that are shown unchanged, and texts that a server made of its stored values.
 fn opaque(data_type: &TypeName) -> ColumnType {
-    /// What MySQL takes for VECTOR without a length.
+    /// MySQL's default length of VECTOR.
     const DIMENSIONS: u32 = 2048;
     let text = |chars: u32| {
         let mut ty = ColumnType::new(WireType::String, collation::UTF8MB4_GENERAL_CI, chars * 4, 0);

@@ -25,7 +25,7 @@ pub(crate) struct NativeView {
     shown: String,
     reads: NativeReads,
     time_zone: TimeZone,
-    /// Now, in microseconds since 1970; nothing is known of what comes after.
+    /// Now, in microseconds since 1970; later moments are unknown.
     now_micros: i64,
     /// Copies of a part of their table are read as if they were the whole.
     as_whole: bool,
@@ -54,7 +54,7 @@ impl NativeView {
         Self { as_whole, ..self }
     }
 
-    /// What of its table a copy has.
+    /// The part of its table that a copy has.
     fn part(&self, def: &NativeDef) -> Option<TablePart> {
         let part = if is_hidden(&def.database) { filter::part(def)? } else { return None };
         if self.as_whole {
@@ -187,7 +187,7 @@ fn same(def: &NativeDef, table: Arc<TableSnapshot>) -> Result<Arc<TableSnapshot>
     if table.generation() == def.generation { Ok(table) } else { Err(Error::table_changed()) }
 }
 
-/// Error 1210: what is read now would be something else later.
+/// Error 1210: a later read of this moment could return other rows.
 fn in_future(what: &str, newest: u64) -> Error {
     let text =
         format!("{what} lies in the future; the newest version is {newest} (@@pelorus_version)");

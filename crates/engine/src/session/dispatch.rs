@@ -145,7 +145,7 @@ impl Session {
         Ok(done())
     }
 
-    /// `FLUSH`: forgets what is cached; what does not exist here is refused.
+    /// `FLUSH`: clears caches; objects that do not exist here are refused.
     async fn flush(&mut self, words: &[String]) -> Result<Outcome> {
         let words: Vec<&str> = words
             .iter()

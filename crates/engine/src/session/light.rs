@@ -13,7 +13,7 @@ const TOKENS: usize = 64;
 /// Most bytes of such a statement.
 const BYTES: usize = 16 << 10;
 
-/// What `SHOW` shows at once.
+/// The `SHOW` statements that are answered at once.
 const SHOWN: [&str; 5] = ["PROCESSLIST", "STATUS", "VARIABLES", "WARNINGS", "ERRORS"];
 
 impl Session {
@@ -58,7 +58,7 @@ fn is_light(sql: &str, mode: Mode) -> bool {
     }
 }
 
-/// Whether a token can stand in a light statement; parentheses only where nothing is in them.
+/// Whether a token is allowed in a light statement; parentheses only if they are empty.
 fn is_plain(sql: &str, token: &Token, next: Option<&Token>) -> bool {
     match token.kind {
         TokenKind::Word

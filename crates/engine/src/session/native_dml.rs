@@ -168,7 +168,7 @@ impl Session {
         self.load_rows(loading).await.map(drop)
     }
 
-    /// Executes what was read of the file.
+    /// Executes the rows that were read of the file.
     async fn load_rows(&mut self, loading: &mut Loading) -> Result<Plan> {
         let _change = self.engine.global_read_lock().change().await;
         let view = self.view();

@@ -39,11 +39,11 @@ pub(super) struct Entry {
     parameters: u16,
     /// The names of its columns: those of the text with `?`, not with values.
     names: Arc<[String]>,
-    /// Where names without a database are looked for: what was current when it was prepared.
+    /// The database of names without one: the current database when it was prepared.
     database: Option<String>,
     /// How its text is to be read.
     mode: Mode,
-    /// What it counts for as long as it is there.
+    /// Its memory reservation.
     held: Arc<Held>,
 }
 
@@ -73,7 +73,7 @@ impl Held {
 
     /// Takes memory for texts of so many bytes (1041).
     fn resize(&mut self, texts: usize) -> Result<()> {
-        /// What a statement takes apart from texts, here and at the edge.
+        /// The overhead of a statement apart from texts, here and at the edge.
         const OVERHEAD: usize = 512;
         self.memory.try_resize(OVERHEAD + texts).map_err(Error::out_of_memory)
     }

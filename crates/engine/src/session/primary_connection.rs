@@ -414,8 +414,8 @@ impl Session {
         Ok(())
     }
 
-    /// Lets an own connection know what `LAST_INSERT_ID()` is where a text for it asks: a native
-    /// table, another server or `SET` may have made it.
+    /// Sets `LAST_INSERT_ID()` on an own connection if a text for it reads it: a native table,
+    /// another server or `SET` may have changed it.
     async fn tell_insert_id(&mut self, name: &str, sql: &str) -> Result<()> {
         let id = self.last_insert_id;
         let Some(own) = self.transaction.pinned.get_mut(name) else { return Ok(()) };

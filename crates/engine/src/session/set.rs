@@ -187,7 +187,7 @@ impl Session {
         self.after_set(variable.name, &old_autocommit).await
     }
 
-    /// What setting some variables means for others.
+    /// The consequences of setting some variables.
     async fn after_set(&mut self, name: &str, old_autocommit: &VarValue) -> Result<()> {
         match name {
             "autocommit" => {

@@ -63,7 +63,7 @@ impl Session {
         }
     }
 
-    /// What is ours, as a small result with `LIKE` and `WHERE`.
+    /// `SHOW` about our own objects, as a small result with `LIKE` and `WHERE`.
     async fn show_own(
         &mut self,
         view: &Arc<View>,
@@ -125,7 +125,7 @@ impl Session {
         }
     }
 
-    /// What concerns one database.
+    /// `SHOW` about one database.
     async fn show_in_database(
         &mut self,
         view: &Arc<View>,

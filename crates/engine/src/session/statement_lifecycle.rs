@@ -103,7 +103,7 @@ impl Session {
         }
     }
 
-    /// Counts what a long text becomes while a statement is read: tokens, a tree, values.
+    /// Counts the memory of a long text while a statement is read: tokens, a tree, values.
     fn hold_text(&self, sql: &str) -> Result<Reservation> {
         /// Shorter ones are not counted.
         const LONG: usize = 64 << 10;
@@ -113,8 +113,8 @@ impl Session {
         self.engine.memory().statements().reserve(bytes).map_err(Error::out_of_memory)
     }
 
-    /// Finds out what the statements before have left that this one must know. Given up in the
-    /// middle, it is asked again before the next one.
+    /// Determines the results of earlier statements that this one needs. If it is cancelled, it
+    /// runs again before the next one.
     async fn settle(&mut self, sql: &str, statement: &Statement) -> Result<()> {
         self.settle_transaction().await?;
         self.learn_found_rows(statement).await?;
@@ -283,7 +283,7 @@ impl Session {
             || READ_ONLY.iter().any(|name| globals.get(name).is_on())
     }
 
-    /// What a read-only account gets for a statement that may change something.
+    /// The error of a read-only account for a statement that may change something.
     fn denied(&self, statement: &Statement) -> Error {
         match statement {
             Statement::Write(write) => self.denied_on(write_word(write.kind), write.tables.first()),

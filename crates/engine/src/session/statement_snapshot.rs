@@ -34,7 +34,7 @@ impl UserVariable {
     /// # Errors
     /// 1041.
     pub(crate) fn new(name: &str, value: Typed, memory: &Account) -> Result<Self> {
-        /// What a variable takes apart from name and value.
+        /// The overhead of a variable apart from name and value.
         const OVERHEAD: usize = 256;
         let bytes = match &value.0 {
             Value::Text(text) => text.len(),
@@ -204,8 +204,8 @@ impl Catalog for SessionCatalog {
     }
 }
 
-/// The copies of a linked database. They show what its tables are now: their versions are those of
-/// loads and of what the stream has brought, not the past of the tables.
+/// The copies of a linked database. They show the current tables: their versions are those of loads
+/// and of the stream, not the history of the tables.
 #[derive(Debug)]
 struct Copies(NativeView);
 

@@ -267,10 +267,10 @@ impl Session {
         }
     }
 
-    /// Takes over such a transaction wherever the latest answers tell of one: a procedure that
-    /// gives rows says so after them. Where one seems open, a statement that is still being stopped
-    /// there is waited for: what was read before it may be no more, a deadlock says nothing of
-    /// itself.
+    /// Takes over such a transaction if the latest answers report one: a procedure that returns
+    /// rows reports it after them. If one seems open, the call waits for a statement that is still
+    /// being stopped there: the earlier report may be outdated, and a deadlock does not report its
+    /// rollback.
     async fn adopt_left_open(&mut self) {
         if self.transaction.open.is_some() {
             return;
@@ -289,8 +289,8 @@ impl Session {
         }
     }
 
-    /// Waits for own connections whose statement was killed, and takes over what a procedure has
-    /// left open on them.
+    /// Waits for own connections whose statement was killed, and takes over transactions that a
+    /// procedure has left open on them.
     async fn wait_for_stopped(&mut self) {
         for own in self.transaction.pinned.values() {
             // One that broke has rolled back; who uses it next hears of that.
@@ -481,8 +481,8 @@ impl Session {
         Ok(())
     }
 
-    /// Sees to it that no transaction is open on an own connection that the session does not know:
-    /// it would take in what is to be committed at once.
+    /// Ensures that no transaction unknown to the session is open on an own connection: it would
+    /// include changes that must be committed at once.
     async fn join_without_transaction(&mut self, name: &str) -> Result<()> {
         if self.is_inside(name).await? {
             self.adopt_transaction(name);

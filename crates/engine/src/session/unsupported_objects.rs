@@ -25,7 +25,7 @@ impl Session {
         Ok(done())
     }
 
-    /// What MySQL says of an object that is not there, and of a table that is no view.
+    /// MySQL's error for an object that does not exist, and for a table that is not a view.
     fn missing(&self, ddl: &Ddl, name: &TableName) -> Result<Error> {
         let database = self.database_of(name)?;
         let name = &name.name;

@@ -71,7 +71,7 @@ const OF_DATES: [&str; 11] = [
 #[derive(Debug)]
 pub(in crate::mirror) struct RowFilter {
     expression: RowExpression,
-    /// What of it servers decide as we do.
+    /// The part that servers evaluate as we do.
     there: Option<String>,
 }
 
@@ -126,7 +126,7 @@ fn context() -> EvalContext {
     context
 }
 
-/// What conditions may be made of.
+/// The constructs that conditions may contain.
 struct Grammar<'a> {
     targets: &'a [Target],
 }

@@ -135,7 +135,7 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// What has no effect on rows that are stored by columns, and what is refused.
+    /// Actions without effect on columnar rows, and refused ones.
     fn without_effect(&self, action: &AlterAction) -> Result<()> {
         let name = &self.def.name;
         match action {
@@ -520,7 +520,7 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
-    /// What is to be added is there: an error, or a note under IF NOT EXISTS.
+    /// An object to be added exists: an error, or a note under IF NOT EXISTS.
     fn there_already(&self, if_not_exists: bool, error: Error) -> Result<()> {
         if !if_not_exists {
             return Err(error);

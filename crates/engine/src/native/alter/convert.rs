@@ -152,7 +152,7 @@ enum Room {
 }
 
 impl Room {
-    /// Whether what has this room has the other. A character takes from one byte to four.
+    /// Whether values of one length fit the other. A character takes from one byte to four.
     fn is_within(self, other: Self, same_bytes: bool) -> bool {
         match (self, other) {
             (Self::Chars(own), Self::Chars(other)) | (Self::Bytes(own), Self::Chars(other)) => {

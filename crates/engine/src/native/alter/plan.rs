@@ -220,7 +220,7 @@ fn same_places(
     Ok(same_key && same_segment && same_partitions)
 }
 
-/// What rows have in a new column.
+/// The value of a new column in existing rows.
 fn added(definer: &Definer, derived: &Derived, definition: &TableDefinition, at: usize) -> Source {
     if definition.columns[at].auto_increment {
         return Source::Numbered;

@@ -141,7 +141,7 @@ pub(super) struct Maker<'a> {
     policy: Policy,
     /// Columns that are computed of others.
     computed: Vec<(usize, RowExpression)>,
-    /// What the new definition says of rows.
+    /// The new definition's rules for rows.
     rules: Rules,
 }
 

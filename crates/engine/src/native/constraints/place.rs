@@ -153,7 +153,7 @@ impl Place<'_> {
         })
     }
 
-    /// The error of a call that cannot stand here.
+    /// The error of a call that is not allowed here.
     fn call(self, call: &Call) -> Option<Error> {
         let name = call.name.as_str();
         let is_never = NEVER.binary_search(&name).is_ok();

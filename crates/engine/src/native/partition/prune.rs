@@ -28,14 +28,14 @@ pub(super) struct Question {
     ready: Arc<Ready>,
 }
 
-/// Conditions made ready to be asked of many partitions.
+/// Conditions that are prepared for many partitions.
 #[derive(Debug)]
 struct Ready {
     /// The partitions that equalities leave; `None`: all of them.
     keys: Option<HashSet<Vec<u8>>>,
     /// Conditions on parts of the key, by the numbers of the parts.
     images: Vec<(usize, Images)>,
-    /// What conditions leave of a RANGE.
+    /// The interval of a RANGE that conditions leave.
     interval: Option<Interval>,
 }
 
@@ -90,7 +90,7 @@ impl Partitioner {
         by_order && ready.keys.as_ref().is_none_or(|keys| keys.contains(key))
     }
 
-    /// Conditions made ready: once for all partitions that are asked one after the other.
+    /// Prepares conditions once for all partitions.
     fn ready(&self, predicates: &[(usize, Predicate)]) -> Arc<Ready> {
         let mut latest = self.latest.lock();
         if let Some(latest) = &*latest
@@ -251,8 +251,8 @@ fn part_may_hold(part: &Part, field: &[u8], images: &Images) -> bool {
     }
 }
 
-/// What conditions leave of a RANGE by a column or a function of it that keeps its order; `None` of
-/// others.
+/// The interval of a RANGE that conditions on a column or a monotonic function of it leave; `None`
+/// for others.
 fn interval(
     expression: &RowExpression,
     types: &[ColumnType],

@@ -139,7 +139,7 @@ fn scalar(column: usize, values: &[ArrayRef], row: usize) -> Scalar {
     }
 }
 
-/// What a condition gives for a row, by the definition: texts compare by their weights.
+/// The result of a condition for a row, by the definition: texts compare by their weights.
 fn fulfils(
     row: usize,
     values: &[ArrayRef],

@@ -19,7 +19,7 @@ use pelorus_types::{ColumnType, WireType};
 use super::change::{Change, Counts};
 use crate::native::definition::{AutoIncrement, NativeDef};
 
-/// How far the bound is ahead of what is used.
+/// How far the bound is ahead of the used numbers.
 const AHEAD: u64 = 1000;
 
 /// Rows of a batch of a scan.
@@ -239,7 +239,7 @@ fn raise(store: &Database, def: &NativeDef, next: u64, rows: u64) -> Result<()> 
     store.commit(&Commit { values, ..Commit::default() }).map(drop)
 }
 
-/// The column with numbers, what they are, and the counter if it moved.
+/// The column with numbers, the numbers, and the counter if it moved.
 fn take(
     auto: &AutoIncrement,
     array: &ArrayRef,

@@ -107,8 +107,8 @@ fn ignored_rows(receipt: &Receipt, places: &[Option<UInt32Array>]) -> Vec<usize>
     rows
 }
 
-/// Makes batches that the store takes: no key may stand in two of them, and none is too large. Gives
-/// what becomes of the rows that it leaves out.
+/// Builds batches for the store: no key is in two of them, and none is too large. Returns the
+/// results of the rows that it leaves out.
 fn settle(change: &mut Change, stop: &Stop) -> Result<Counts> {
     settle_removes(change)?;
     let total: usize = change.puts.iter().map(|(columns, _)| count(columns)).sum();
@@ -129,7 +129,7 @@ fn settle(change: &mut Change, stop: &Stop) -> Result<Counts> {
     Ok(Counts::default())
 }
 
-/// A join has rows several times, and a table may stand in it several times.
+/// A join may contain a row several times, and a table may occur in it several times.
 fn settle_removes(change: &mut Change) -> Result<()> {
     let batches: Vec<&[ArrayRef]> = change.removes.iter().map(Vec::as_slice).collect();
     let total: usize = batches.iter().map(|batch| count(batch)).sum();
@@ -156,7 +156,7 @@ fn pieces(columns: &[ArrayRef]) -> Vec<Vec<ArrayRef>> {
 }
 
 /// Leaves one row of each key in all batches together: the last where rows replace, else the first.
-/// Those that are left out count as what they would have been one after another.
+/// Those that are left out count as if the rows were written one after another.
 fn distinct(def: &NativeDef, puts: &mut [(Vec<ArrayRef>, Mode)], stop: &Stop) -> Result<Counts> {
     let keys: Vec<Keys> =
         puts.iter().map(|(columns, _)| keys_of(def, columns)).collect::<Result<_>>()?;

@@ -79,7 +79,7 @@ impl Statement<'_> {
         })
     }
 
-    /// The tables that rows are deleted from, with what they go by in the statement.
+    /// The tables from which rows are deleted, with their aliases.
     fn targets(&self, delete: &Delete) -> Result<Vec<(TableName, String)>> {
         if delete.targets.is_empty() {
             let table = single(&delete.from).ok_or_else(|| Error::unsupported("this DELETE"))?;

@@ -258,7 +258,7 @@ impl Statement<'_> {
         })
     }
 
-    /// The values of expressions; one that gives the same wherever it stands is computed once.
+    /// The values of expressions; equal deterministic expressions are computed once.
     async fn each_once(&self, texts: &[String]) -> Result<Vec<Typed>> {
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut distinct: Vec<String> = Vec::new();
@@ -515,7 +515,7 @@ pub(crate) fn count(columns: &[ArrayRef]) -> usize {
     columns.first().map_or(0, |column| column.len())
 }
 
-/// What happens to keys that are there.
+/// The handling of existing keys.
 fn mode(insert: &Insert<'_>) -> Mode {
     match (insert.replace, insert.ignore) {
         (true, _) => Mode::Replace,

@@ -54,7 +54,7 @@ pub(crate) struct Loader {
     /// The columns that fields go to, in the order of the fields.
     given: Vec<usize>,
     variables: Vec<String>,
-    /// What the last row has for the variables.
+    /// The last row's values of the variables.
     last: Vec<Typed>,
     /// `CHARACTER SET binary`: fields are bytes and no text.
     is_binary: bool,
@@ -317,7 +317,7 @@ fn variable_type(is_binary: bool) -> ColumnType {
     }
 }
 
-/// What the last row has for a variable, as `SET` would give it to it.
+/// The last row's value of a variable, as `SET` would assign it.
 fn last_value(fields: &ArrayRef) -> Result<Typed> {
     let is_binary = fields.as_string_opt::<i32>().is_none();
     let value = value_at(fields, &variable_type(is_binary), fields.len().saturating_sub(1))?;

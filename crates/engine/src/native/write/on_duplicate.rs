@@ -33,7 +33,7 @@ use crate::native::expression::arguments;
 /// Rounds that may ask a query each. Of more, only the first does, where the others can do without.
 const QUERIES_MAX: usize = 4;
 
-/// Rows by key, on their way to what the statement leaves of them.
+/// Rows by key, while the statement is applied to them.
 struct Merged {
     /// The rows as they are now, in stored form.
     rows: Vec<ArrayRef>,
@@ -42,11 +42,11 @@ struct Merged {
     /// The rows of the statement that were new, and the place of its last row.
     new: Vec<usize>,
     last: usize,
-    /// The row differs from what was there before.
+    /// The row differs from its previous state.
     is_changed: Vec<bool>,
     updated: u64,
     unchanged: u64,
-    /// What `LAST_INSERT_ID(...)` was given last, with the row of the statement.
+    /// The last argument of `LAST_INSERT_ID(...)`, with the row of the statement.
     told: Option<(u32, u64)>,
 }
 

@@ -22,7 +22,7 @@ use crate::native::definition::NativeDef;
 /// A table whose rows a statement changes.
 struct Changed<'a> {
     def: &'a NativeDef,
-    /// What it goes by.
+    /// Its alias.
     alias: &'a str,
     mode: Mode,
     /// The first columns of its keys.

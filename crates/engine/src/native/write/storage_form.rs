@@ -57,7 +57,7 @@ impl Statement<'_> {
         Ok(rows)
     }
 
-    /// What the store and the transaction have in some columns of rows, by key.
+    /// The values of some columns in the store and the transaction, by key.
     fn moments(
         &self,
         def: &NativeDef,

@@ -361,7 +361,7 @@ pub(super) fn refuse_version(tables: &[TableWithJoins], alias: &str) -> Result<(
     }
 }
 
-/// Where a table that goes by a name stands.
+/// The table factor with an alias.
 fn factor_of<'t>(tables: &'t [TableWithJoins], alias: &str) -> Option<&'t TableFactor> {
     let mut factors = tables.iter().flat_map(|it| {
         std::iter::once(&it.relation).chain(it.joins.iter().map(|join| &join.relation))

@@ -110,7 +110,7 @@ impl Statement<'_> {
         Ok(plan)
     }
 
-    /// Adds what is asked for of a table: all its columns, and the values that are assigned.
+    /// Adds the requested columns of a table: all its columns, and the assigned values.
     fn wanted(
         &self,
         (def, alias): (&NativeDef, &str),
@@ -132,7 +132,8 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// The rows of one table as they are and as they are to be, each once, of what was found of it.
+    /// The rows of one table before and after the assignments, each once, from the result of the
+    /// query.
     fn joined_rows(
         &self,
         def: &NativeDef,

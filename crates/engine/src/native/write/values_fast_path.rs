@@ -43,7 +43,7 @@ pub(super) struct Fill<'a> {
     /// The columns among those of `given` whose `DEFAULT` was evaluated, as it sees the row as it is
     /// by then.
     early: Vec<usize>,
-    /// `()` stands for a row of defaults.
+    /// `()` means a row of defaults.
     may_be_empty: bool,
     lacks_value: bool,
     rows: u64,

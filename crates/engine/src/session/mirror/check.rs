@@ -31,7 +31,7 @@ use crate::session::stream;
 /// Differences that are shown.
 const SHOWN: usize = 20;
 
-/// What a check has found.
+/// The result of a check.
 struct Found {
     compared: Compared,
     examined: Examined,
@@ -64,7 +64,7 @@ impl Session {
         stream::grid(&grid).map(Outcome::Rows)
     }
 
-    /// Says what was found, and lets the table be read again where its rows could not be put right.
+    /// Reports the result, and resynchronises the table if its rows could not be corrected.
     fn say_found(
         &self,
         name: &MirrorName,

@@ -184,7 +184,7 @@ async fn defaults_and_comments_are_shown_as_mysql_does() {
     engine.close().await;
 }
 
-/// What is written under one `sql_mode` is shown so that the default one reads it.
+/// A definition that was written under one `sql_mode` is shown so that the default one reads it.
 #[tokio::test]
 async fn definitions_are_shown_in_the_default_mode() {
     let (engine, mut root) = shop().await;
@@ -238,7 +238,7 @@ async fn rows_survive_what_changes_their_table() {
     engine.close().await;
 }
 
-/// What a definition says and native tables do not do leaves a warning, once, or is an error.
+/// A clause without effect in native tables leaves a warning, once, or is an error.
 #[tokio::test]
 async fn nothing_is_passed_over_in_silence() {
     let (engine, mut root) = shop().await;
@@ -378,7 +378,7 @@ async fn partitions_are_dropped_added_and_pruned() {
     engine.close().await;
 }
 
-/// What an engine on a disk is opened with.
+/// The configuration of an engine on a disk.
 fn on_disk(env: &Env) -> EngineConfig {
     EngineConfig {
         env: env.clone(),
@@ -559,7 +559,7 @@ async fn tables_whose_rows_do_not_come_are_dropped_and_no_others() {
     engine.close().await;
 }
 
-/// What is asked of a column does not hit the one that stands in its place by now.
+/// `DROP HISTOGRAM` of a column does not affect the column that has its position now.
 #[tokio::test]
 async fn histograms_are_dropped_of_the_columns_that_were_meant() {
     let (engine, mut root) = shop().await;

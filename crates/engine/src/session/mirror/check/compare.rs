@@ -234,7 +234,7 @@ impl<'s> Pair<'s> {
         }
     }
 
-    /// Asks the server. The condition is one that `AND` can stand before.
+    /// Queries the server. The condition is one that can follow `AND`.
     async fn there(&self, wanted: &str, condition: &str) -> Result<Texts> {
         let part = condition_text(&self.def).map_or_else(String::new, |it| format!("({it}) AND "));
         let sql = format!(
