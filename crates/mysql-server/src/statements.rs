@@ -90,7 +90,7 @@ impl Statements {
         cursors.any(|cursor| !cursor.is_whole())
     }
 
-    /// Reads the rows of open cursors into memory: the next statement may need the connection on
+    /// Reads the rows of open cursors into memory: the next statement may need the resources on
     /// which they run.
     pub(crate) async fn hoard_cursors(&mut self) {
         for statement in self.open.values_mut() {
