@@ -51,7 +51,7 @@ pub enum Image {
     Completed,
 }
 
-/// The result of an [`ImageBuilder`].
+/// The result of an [`ImageBuilder`](crate::ImageBuilder).
 #[derive(Debug)]
 pub struct Images {
     /// One array for each target.
