@@ -112,7 +112,7 @@ pub struct EvalContext {
 type Warning = (u16, String);
 
 thread_local! {
-    /// Warnings of what this thread tries, see [`EvalContext::tried`].
+    /// Warnings of tentative work on this thread, see [`EvalContext::tried`].
     static TRIED: RefCell<Option<Vec<Warning>>> = const { RefCell::new(None) };
 }
 

@@ -94,7 +94,7 @@ impl AsRef<[u8]> for Counted {
     }
 }
 
-/// The bytes of an array, with what counts them.
+/// The bytes of an array, with their memory reservation.
 fn counted(bytes: Buffer, mut held: Reservation) -> Buffer {
     // The builder may have taken less than it was counted for; more there was none.
     held.try_resize(bytes.capacity().min(held.bytes())).ok();

@@ -212,7 +212,7 @@ impl Rules {
         &self.name
     }
 
-    /// A zone that is kept for ever once it was asked for; there are some hundreds.
+    /// A zone that is cached for ever after its first use; there are some hundreds.
     fn kept(
         name: &str,
         last: i64,
@@ -299,7 +299,7 @@ mod tests {
         text.parse::<Timestamp>().unwrap().as_second()
     }
 
-    /// What a clock shows, as if it were universal time.
+    /// The local time of a clock, as if it were universal time.
     fn shown(text: &str) -> i64 {
         at(&format!("{text}Z"))
     }

@@ -23,7 +23,7 @@ const VARCHAR_CHARS_MAX: u32 = 512;
 /// Sorted rows of a group that are kept, in bytes, before those are left out that a cut takes away.
 const ROWS_BYTES: usize = 8 << 10;
 
-/// What the limit counts.
+/// The unit of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     /// Bytes of binary strings.
@@ -56,7 +56,7 @@ struct Concat {
 /// The rows of a group.
 #[derive(Clone, Debug, Default)]
 struct Rows {
-    /// What each is sorted by and its text, with their lengths in front of them.
+    /// The sort key and text of each row, preceded by their lengths.
     bytes: Vec<u8>,
     /// How long the texts are, with a separator after each.
     length: usize,
@@ -171,7 +171,7 @@ fn next_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(body)
 }
 
-/// Takes the next row: what it is sorted by, and its text.
+/// Takes the next row: its sort key, and its text.
 fn next_row<'a>(bytes: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((next_bytes(bytes)?, next_bytes(bytes)?))
 }

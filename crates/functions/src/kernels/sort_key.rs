@@ -66,7 +66,7 @@ pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType, memory: &Account) -> R
     Ok(output.finish())
 }
 
-/// Keys of texts that came lately: what is grouped by has few values as a rule.
+/// Keys of recent texts: group keys usually have few values.
 #[derive(Debug)]
 struct Known {
     entries: Vec<Entry>,

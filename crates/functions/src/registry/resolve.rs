@@ -343,7 +343,8 @@ fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
     }
 }
 
-/// Whether a function or operator asks an argument, by its place among so many, for its number.
+/// Whether a function or operator uses the numeric form of an argument, by its position among so
+/// many.
 fn asks_number(name: &str, at: usize, count: usize) -> bool {
     match name {
         "+" | "-" | "*" | "/" | "DIV" | "%" | "MOD" | "AND" | "OR" | "XOR" | "NOT" | "!" | "&"

@@ -139,7 +139,7 @@ fn pair_kernel(
     }))
 }
 
-/// What the two values of an operator are compared as, and what constants are taken for.
+/// The type under which the operands of an operator are compared, and the converted constants.
 fn operator(left: &Arg, right: &Arg, ctx: &EvalContext, sign: &str) -> Result<(Kind, Taken)> {
     let [a, b] = taken_pair(left, right, ctx);
     let kind = operator_kind(a.as_ref().unwrap_or(left), b.as_ref().unwrap_or(right), ctx, sign)?;
@@ -204,7 +204,7 @@ impl Beside {
         right_one.or_else(|| Some((Self::of(kind, left, right)?, 0)))
     }
 
-    /// What is made of the order of the other values and this, which is the left one at 0.
+    /// The result of the order of the other values and this, which is the left one at 0.
     fn compared(
         &self,
         at: usize,

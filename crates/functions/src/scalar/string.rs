@@ -162,7 +162,7 @@ pub(crate) fn of_text(
     Ok(call.with_coercibility(mixed.coercibility))
 }
 
-/// NULL and a warning in place of what is longer than a packet may be.
+/// NULL and a warning for a text that is longer than a packet may be.
 fn limited(value: Value, limit: u64, name: &str, ctx: &EvalContext) -> Value {
     let length = match &value {
         Value::Text(text) => text.len(),

@@ -93,7 +93,7 @@ fn number_kind(args: &[&Arg]) -> Kind {
     }
 }
 
-/// What a MariaDB compares values as that are not all texts.
+/// The type under which MariaDB compares values that are not all texts.
 fn mariadb_kind(real: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
     // Two digits are taken for a year of this or the last century, but not everywhere, and numbers with
     // a fraction for a year.
@@ -473,7 +473,8 @@ fn mixed_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Ve
     list.iter().map(of_item).collect::<Result<_>>().map(Some)
 }
 
-/// What a MySQL compares two values as: texts, whole numbers, decimals or floating-point numbers.
+/// The type under which MySQL compares two values: texts, integers, decimals or floating-point
+/// numbers.
 fn class(value: &Arg, item: &Arg) -> u8 {
     match number_kind(&[value, item]) {
         _ if is_textual(value) && is_textual(item) => 0,

@@ -122,7 +122,7 @@ pub(crate) fn as_stored(column: &Arg, constant: &Arg, ctx: &EvalContext) -> Opti
     value.map(|value| of_column(column, value, constant))
 }
 
-/// What a column would store of a constant.
+/// The value that a column would store for a constant.
 struct Stored {
     /// `None` where it would store none.
     value: Option<Value>,
@@ -131,7 +131,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// What is not stored.
+    /// A value that is not stored.
     const REFUSED: Self = Self { value: None, is_whole: false };
 }
 
@@ -226,7 +226,7 @@ fn time(constant: &Arg, digits: u8, ctx: &EvalContext) -> Option<Stored> {
     Some(Stored { value, is_whole })
 }
 
-/// What an item of a list is taken for, and what is said of it.
+/// The converted item of a list, and its warnings.
 type Item = (Option<Arg>, Option<String>);
 
 /// The values to which a DATE, DATETIME or TIME converts the constants of a list that are all

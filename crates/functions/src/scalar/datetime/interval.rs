@@ -183,7 +183,7 @@ fn moved(date: DateTime, step: Step) -> Option<DateTime> {
     }
 }
 
-/// What the result is: it follows the type of the date.
+/// The type of the result: it follows the type of the date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Date,

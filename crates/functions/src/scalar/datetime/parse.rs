@@ -102,7 +102,7 @@ pub(crate) fn datetime_with(text: &str, any_day: bool) -> Parsed<DateTime> {
     read_datetime(text, any_day).map_or_else(Parsed::none, |(parsed, _)| parsed)
 }
 
-/// What stands between the parts of a date.
+/// The delimiters between the parts of a date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Between {
     delimiters: bool,

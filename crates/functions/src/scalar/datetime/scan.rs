@@ -42,7 +42,7 @@ fn format_type(format: &Arg) -> ColumnType {
     }
 }
 
-/// What was read so far.
+/// The values that were read so far.
 #[derive(Debug, Default)]
 struct Found {
     date: DateTime,
