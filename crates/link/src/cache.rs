@@ -25,7 +25,7 @@ pub(crate) struct Cache<K, V> {
 struct State<K, V> {
     entries: HashMap<K, (V, Duration)>,
     refreshing: HashSet<K>,
-    /// Counts how often everything was forgotten: answers that were asked for before do not count.
+    /// Counts how often the cache was cleared: answers of earlier requests do not count.
     epoch: u64,
 }
 

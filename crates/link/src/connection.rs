@@ -35,7 +35,7 @@ use connect::{Works, ask_whether_it_works};
 pub(crate) use dump::{Dumped, From};
 pub(crate) use version::ServerVersion;
 
-/// What one read of the socket may take.
+/// The maximum size of one read from the socket.
 const READ_ROOM: usize = 128 << 10;
 /// After so long without a byte the server is asked whether it still works ...
 const SILENCE: Duration = Duration::from_secs(30);
@@ -105,7 +105,7 @@ pub(crate) struct Run {
     pub(crate) ready: Duration,
 }
 
-/// What comes next.
+/// The next expected packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The first packet of an answer.
@@ -597,7 +597,7 @@ impl Connection {
         outcome.map_err(|error| self.failed(error))
     }
 
-    /// Notes what a failure means for the connection.
+    /// Records the effect of a failure on the connection.
     fn failed(&mut self, error: Error) -> Error {
         match error.code() {
             Code::Remote(_) => {

@@ -230,7 +230,7 @@ impl<S: Source> Reading<S> {
     }
 }
 
-/// What the latest statement of a connection has warned of.
+/// The warnings of the latest statement on a connection.
 async fn conditions(connection: &mut Connection) -> Result<Vec<Condition>> {
     let rows = connection.rows("SHOW WARNINGS").await?.rows;
     let conditions = rows.into_iter().filter_map(|row| {

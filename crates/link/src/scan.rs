@@ -180,7 +180,7 @@ pub(crate) async fn scan(inner: &Arc<Inner>, request: ScanRequest) -> Result<Sca
     moment.scan(ticket, request).await
 }
 
-/// What a scan gets to read with.
+/// The connections with which a scan reads.
 #[derive(Debug)]
 struct Readers {
     connections: Vec<Lent>,

@@ -98,7 +98,7 @@ impl KeyRange {
 #[derive(Debug, Default)]
 pub(crate) struct SplitCache(Mutex<HashMap<SplitKey, Known>>);
 
-/// What a split was asked for: database, table, key, number of ranges.
+/// The parameters of a split: database, table, key, number of ranges.
 type SplitKey = (String, String, Option<String>, usize);
 
 #[derive(Debug)]

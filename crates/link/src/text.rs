@@ -108,7 +108,7 @@ struct Scan<'a> {
     quotes: Quotes,
 }
 
-/// What is wrong with a text.
+/// The problem in a text.
 type Fault = &'static str;
 
 impl Scan<'_> {
@@ -134,7 +134,7 @@ impl Scan<'_> {
         self.bytes.get(self.at..).unwrap_or_default().starts_with(text)
     }
 
-    /// Where a text stands next, from some bytes after the current one on.
+    /// The next position of a text, from some bytes after the current one on.
     fn find(&self, after: usize, text: &[u8]) -> Option<usize> {
         let from = self.at + after;
         let rest = self.bytes.get(from..)?;

@@ -9,7 +9,7 @@ use crate::connection::TextRows;
 use crate::link::Inner;
 use crate::settings::SessionSettings;
 
-/// The variables that are asked for; a server leaves out those that it does not have.
+/// The requested variables; a server omits those that it does not have.
 const VARIABLES: &[&str] = &[
     "server_id",
     "server_uuid",

@@ -49,7 +49,7 @@ impl Follower {
         Ok(follower)
     }
 
-    /// Tells the server what a replica tells.
+    /// Sends the variables that a replica sets.
     async fn introduce(&mut self, request: &FollowRequest) -> Result<(), FollowError> {
         let is_mariadb = self.connection.version().is_mariadb;
         let set = introduction(request, is_mariadb);

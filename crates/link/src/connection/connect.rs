@@ -24,7 +24,7 @@ use crate::stream::Stream;
 /// `utf8mb4_general_ci`, which every server since 5.5 knows.
 const COLLATION: u8 = 45;
 
-/// What the client side wants, when the server can do it.
+/// The capabilities that the client side requests, if the server has them.
 const WANTED: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::LONG_FLAG)
     .with(Capabilities::PROTOCOL_41)
@@ -104,7 +104,7 @@ impl Address {
     }
 }
 
-/// Who can be at the other end of a connection.
+/// The possible servers at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
     /// The server that is meant, and no listener; or an option says so.

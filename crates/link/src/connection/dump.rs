@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{Connection, Phase, command};
 
-/// What a dump starts with when it starts with no place in a file.
+/// The start of a dump that does not start at a position in a file.
 const FIRST_EVENT: u64 = 4;
 
 /// Flag of a dump: a MariaDB sends the statements that rows come from.

@@ -21,7 +21,7 @@ pub struct Moment(Arc<Shared>);
 struct Shared {
     inner: Arc<Inner>,
     announced: SyncMutex<Vec<Announced>>,
-    /// What every scan gets, by its number, or why there is no moment.
+    /// The connections of every scan, by its number, or the reason for which there is no moment.
     opened: Mutex<Option<Result<Vec<Option<Readers>>>>>,
 }
 

@@ -26,9 +26,9 @@ const BATCH_ROWS: usize = 16_384;
 const BATCH_BYTES: usize = 2 << 20;
 /// Batches that wait for a reader, per worker.
 const WAITING_BATCHES: usize = 2;
-/// What all workers of a scan together may keep back until their ranges are complete.
+/// The bytes that all workers of a scan together may buffer until their ranges are complete.
 const BUFFERS: usize = 128 << 20;
-/// What one worker may keep back at most.
+/// The bytes that one worker may buffer at most.
 const BUFFER: usize = 32 << 20;
 
 type Batches = Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>;
@@ -294,7 +294,7 @@ impl Work {
         Ok(Waiting { batch, _held: held })
     }
 
-    /// Hands on what was kept back.
+    /// Sends the buffered rows.
     async fn flow(&self, kept: &mut Kept) -> Result<(), Failure> {
         kept.bytes = 0;
         for batch in kept.batches.drain(..) {

@@ -15,7 +15,7 @@ use crate::settings::SessionSettings;
 use crate::split::{quote_name, quote_text};
 use crate::status::ServerState;
 
-/// Ends what an earlier try has opened; the isolation level cannot be set otherwise.
+/// Ends the transactions of an earlier attempt; the isolation level cannot be set otherwise.
 const END: &str = "COMMIT";
 const ISOLATION: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 const START: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";

@@ -32,7 +32,7 @@ pub(super) enum Domain {
 
 /// Between two points this many are tried at most.
 pub(super) const MOST: usize = 160;
-/// Of text, whose order the server must be asked for, fewer.
+/// The maximum number of texts, whose order the server must check.
 const MOST_TEXTS: usize = 40;
 
 impl Domain {

@@ -24,7 +24,7 @@ const EACH: usize = 2;
 
 const FORCE: &str = "FORCE INDEX";
 
-/// What is asked of one heavy cell.
+/// The requests for one heavy cell.
 struct Heavy {
     /// Its place among the cells.
     at: usize,
@@ -114,7 +114,7 @@ struct IndexDive<'a> {
     table: &'a RemoteTable,
     key: &'a RemoteKey,
     partition: Option<&'a str>,
-    /// EXPLAINs that may be asked, and those that were.
+    /// The remaining budget of EXPLAINs, and those that ran.
     budget: usize,
     asked: usize,
 }
