@@ -106,9 +106,9 @@ pub(crate) fn effects(
     effects
 }
 
-/// What a statement comes to that may be about a temporary table which has the name of a mirrored one:
-/// it is logged so by sessions that log statements. (Those that are made and dropped are called
-/// `TEMPORARY`.)
+/// The effects of a statement that may be about a temporary table which has the name of a mirrored
+/// one: it is logged so by sessions that log statements. (Those that are made and dropped are
+/// called `TEMPORARY`.)
 fn without_temporary(source: &Source, effect: Effect) -> Option<Effect> {
     let mirror = match effect {
         Effect::Change(mirror, ..) => mirror,
@@ -119,8 +119,8 @@ fn without_temporary(source: &Source, effect: Effect) -> Option<Effect> {
     Some(Effect::Again(mirror, why.to_owned()))
 }
 
-/// Whether the text of a statement is what the server has read. Under the charset `binary` literals
-/// are in that of their columns.
+/// Whether the text of a statement is exact. Under the charset `binary` literals are in the charset
+/// of their columns.
 fn is_exact(query: &Query) -> bool {
     query.bytes.is_ascii() || (query.text().is_ok() && !query.is_binary())
 }

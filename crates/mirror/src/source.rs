@@ -40,7 +40,7 @@ const READERS: usize = 4;
 const RETRY_MIN: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
-/// How the stream stands.
+/// The status of the stream.
 #[derive(Clone, Debug, Default)]
 struct SourceStatus {
     /// Whether it is open.
@@ -62,7 +62,7 @@ pub(crate) struct Source {
     databases: RwLock<BTreeSet<String>>,
     /// Which mirrors refer to which tables by foreign keys; `None` when it must be looked at again.
     referrers: Mutex<Option<Arc<Referrers>>>,
-    /// Up to where the stream has been applied; watched by those who wait for it.
+    /// The position up to which the stream has been applied; waiters watch it.
     applied: watch::Sender<Option<Position>>,
     /// Counts the times that the stream had committed all that it had read.
     rounds: watch::Sender<u64>,
@@ -419,7 +419,7 @@ impl Source {
     }
 
     /// Whether the stream needs the statements that rows come from. They take as much room as the
-    /// rows, so they are asked for where rows in part have been seen or are to be expected.
+    /// rows, so they are requested if partial row images have been seen or are expected.
     fn wants_statements(&self, facts: &SourceFacts) -> bool {
         let are_whole = matches!(facts.binlog_row_image.as_str(), "" | "FULL");
         // Ordering: as above.

@@ -34,7 +34,7 @@ pub(crate) fn too_large() -> Error {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     tables: Vec<TableBatch>,
-    /// What happened in which order, over all tables.
+    /// The order of the changes, over all tables.
     order: Vec<Ran>,
     rows: usize,
     /// When the latest of its transactions was committed, in microseconds since 1970; 0 if unknown.

@@ -79,7 +79,7 @@ pub(crate) struct Folded {
     pub(crate) again: Vec<u32>,
 }
 
-/// What the images of a row need to be whole.
+/// The values that the images of a row need to be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     Nothing,
@@ -92,7 +92,7 @@ enum Need {
 /// Rows of the copy.
 #[derive(Default)]
 struct Stored {
-    /// Batch and row by the number of the image of before that asked for it.
+    /// Batch and row by the number of the before-image that requested it.
     places: HashMap<u32, (usize, usize)>,
     /// By batch: all columns; those that were not requested are empty.
     batches: Vec<Vec<ArrayRef>>,
@@ -194,7 +194,8 @@ impl PartialRowImages<'_> {
         }
     }
 
-    /// What a row's images need to be whole; notes the columns of the copy that they need.
+    /// The values that a row's images need to be complete; notes the columns of the copy that they
+    /// need.
     fn need(&self, row: u32, wanted: &mut [bool]) -> Result<Need> {
         let mut found = None;
         for (column, wanted) in wanted.iter_mut().enumerate() {

@@ -22,7 +22,7 @@ pub(crate) struct Window {
     opened: u64,
     /// Keys, and how many had been opened when they changed for the last time.
     touched: HashMap<Vec<u8>, u64>,
-    /// What the stream has changed in rows that the copy does not have yet.
+    /// The stream's changes of rows that the copy does not have yet.
     awaited: Awaited,
     gone: Vec<Gone>,
 }

@@ -41,7 +41,7 @@ pub(crate) struct Later {
     until: Option<Position>,
     /// The stream has passed the end of a round: only `rows` are in doubt.
     is_passed: bool,
-    /// Keys that were asked for again, and the round that reads them.
+    /// Keys that were requested again, and the round that reads them.
     rows: HashMap<Vec<u8>, u64>,
 }
 

@@ -175,7 +175,7 @@ fn refers_to(database: &str, text: &str) -> Option<Vec<(String, String)>> {
     Some(there.filter(|it| cascades(it)).map(name).collect())
 }
 
-/// What a definition has that copies do not, in words.
+/// The feature of a definition that copies do not support, as text.
 fn unknown_feature(text: &str) -> Option<&'static str> {
     let tokens = pelorus_sql::tokens(text, pelorus_sql::Mode::default());
     let has = |first: &str, second: &str| {

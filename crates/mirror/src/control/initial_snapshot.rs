@@ -182,7 +182,7 @@ impl Load {
         })
     }
 
-    /// Sees that what foreign keys refer to can be compared with what they have.
+    /// Checks that the values of foreign keys can be compared with the referenced ones.
     fn check_keys(&self, keys: &[ForeignKey], copy: &Arc<dyn CopyTable>) -> Result<()> {
         let own = &self.mirror.name;
         for key in keys {

@@ -50,7 +50,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Groups that are looked at together, and bytes of rows that are held for that.
 const GROUPS: usize = 64;
 const BYTES: usize = 64 << 20;
-/// How long the stream may take to come to what was read.
+/// How long the stream may take to reach the position of the read.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Rows that seem to differ, some hundred at most.
@@ -141,11 +141,11 @@ struct Examination<'s> {
     turn: u64,
     repair: bool,
     found: Examined,
-    /// Keys of rows of which it is clear what they are.
+    /// Keys of rows whose state is certain.
     settled: HashSet<Vec<u8>>,
 }
 
-/// A group of suspects, and what the server has of them.
+/// A group of suspects, and the server's rows of them.
 struct Looked {
     suspects: Suspects,
     /// All columns.

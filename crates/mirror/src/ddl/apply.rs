@@ -268,7 +268,7 @@ fn end_change(
     Ok(())
 }
 
-/// What tells a definition from the one before it.
+/// A fingerprint that distinguishes a definition from the previous one.
 fn fingerprint(definition: &[u8]) -> u64 {
     let length = u64::try_from(definition.len()).unwrap_or(u64::MAX);
     length << 32 | u64::from(crc32c::crc32c(definition))

@@ -25,7 +25,7 @@ const OF_THE_SERVER: [&str; 4] = ["mysql", "sys", "information_schema", "perform
 pub(crate) struct Unclear {
     /// Tables that are not mirrored, and may be views; without any, a function has made the change.
     names: Vec<MirrorName>,
-    /// What it may concern.
+    /// The mirrors that it may concern.
     mirrors: Vec<Arc<Mirror>>,
 }
 

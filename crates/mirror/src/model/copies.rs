@@ -138,8 +138,8 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// Errors of the condition.
     fn wanted(&self, rows: usize, columns: &[ArrayRef]) -> Result<Option<BooleanArray>>;
 
-    /// What of the condition of its rows a server of any kind decides as we do, as SQL; `None` for
-    /// nothing.
+    /// The part of its row condition that servers of any kind evaluate as we do, as SQL; `None` if
+    /// there is none.
     fn pushed(&self) -> Option<String>;
 }
 
@@ -151,7 +151,7 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
     /// Bytes of memory that the changes of one transaction may take.
     fn transaction_bytes(&self) -> usize;
 
-    /// What counts the rows that are read from servers.
+    /// The memory account of rows that are read from servers.
     fn memory(&self) -> &Account;
 
     /// The names of all copies, of those that cannot be used, too.

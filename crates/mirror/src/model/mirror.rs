@@ -18,9 +18,9 @@ use crate::model::copies::CopyTable;
 use crate::model::record;
 use crate::model::record::{MirrorRecord, RangeRecord, State};
 
-/// Rows that one statement asks for again.
+/// Rows that one statement requests again.
 const AGAIN_AT_ONCE: usize = 200;
-/// Ranges of rows that are asked for again, and rows of one commit, beyond which a table is read
+/// Ranges of rows that are requested again, and rows of one commit, beyond which a table is read
 /// again.
 const AGAIN_MAX: usize = 10_000;
 
@@ -53,7 +53,7 @@ struct Inner {
     from: Option<Position>,
     /// `record.until`, read.
     until: Option<Position>,
-    /// When the server was asked for that, on the monotonic clock: once it is passed, all that was
+    /// The time of the request for that, on the monotonic clock: once it is passed, all that was
     /// committed before is in the copy.
     until_at: Option<Duration>,
     /// Counts the resynchronisations: tasks that work for an earlier one must stop.
@@ -468,7 +468,7 @@ impl Mirror {
     }
 }
 
-/// What a record is when nothing is read yet.
+/// The record of a mirror before it is read.
 fn begin(record: &mut MirrorRecord, reason: Option<String>) {
     record.state = State::Waiting;
     record.reason = reason;

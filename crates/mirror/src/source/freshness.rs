@@ -21,10 +21,10 @@ use crate::model::status::MirrorStatus;
 
 /// How often it is kept when the copies were whole.
 const KEEP_WHOLE_EVERY: Duration = Duration::from_secs(5);
-/// How often the server is asked how far it is, and how long that is waited for.
+/// The interval of requests for the server's position, and the timeout of each.
 const ASK_END_EVERY: Duration = Duration::from_secs(1);
 pub(super) const END_WITHIN: Duration = Duration::from_secs(2);
-/// After how many of these times it is asked for transactions that are in no binlog.
+/// After how many of these requests the server is asked for transactions that are in no binlog.
 const LOOK_FOR_GIVEN_EVERY: u64 = 5;
 
 impl Source {
@@ -238,7 +238,7 @@ pub(super) struct ServerEnd {
     /// What it has said, of what it has itself: it may have sent commits that wait for a replica
     /// before it counts them, and lack what the server before it had.
     told: Option<Position>,
-    /// It answered when it was last asked.
+    /// The last request was answered.
     is_known: bool,
 }
 

@@ -17,9 +17,9 @@ use crate::source::Source;
 
 /// How long the server may take to show what its binlog has already.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
-/// How often it is asked.
+/// The interval of requests.
 const ASK_EVERY: Duration = Duration::from_millis(5);
-/// After how long it is said what is waited for.
+/// The time after which the reason for the wait is logged.
 const SAY_AFTER: Duration = Duration::from_secs(1);
 
 /// Begins to read the rows of a range: the columns that the copy keeps, of the rows that it may
@@ -118,7 +118,7 @@ pub(crate) async fn wait_until_visible(
     Ok(())
 }
 
-/// What is waited for, when snapshots do not show everything up to a position.
+/// The reason for the wait, if snapshots do not show everything up to a position.
 fn what_lacks(name: &MirrorName, visible: &Position, applied: &Position) -> String {
     match visible {
         // Where there are no GTIDs it is found out by a lock, which waits for all of them.

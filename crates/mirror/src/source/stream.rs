@@ -48,7 +48,7 @@ const SILENT_MAX: u32 = 120;
 /// How often the position is kept while nothing of ours changes.
 const KEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// What a transaction may take at most, whatever is set: the log has no larger records.
+/// The maximum size of a transaction, whatever is configured: the log has no larger records.
 const TRANSACTION_MAX: usize = 1 << 30;
 /// By how much the server's clock may be ahead of what is known of it, in microseconds.
 const CLOCKS_DIFFER: u64 = 500_000;
@@ -159,7 +159,7 @@ struct Reader<'s> {
     contradicted: Option<((Position, (String, u64)), u32)>,
     /// XA transactions that are prepared.
     prepared: AllPrepared,
-    /// What is kept of them with the next commit.
+    /// Their values to store with the next commit.
     kept_xa: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
@@ -372,7 +372,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// What the server's clock shows, in microseconds since 1970.
+    /// The server's clock, in microseconds since 1970.
     fn wall(&self) -> u64 {
         let wall = self.source.env().clock.since_epoch();
         u64::try_from(wall.as_micros()).unwrap_or(u64::MAX).saturating_add_signed(self.skew)

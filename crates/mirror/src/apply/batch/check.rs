@@ -16,7 +16,7 @@ fn cannot_follow(event: &RowsEvent, what: &str) -> Error {
     ))
 }
 
-/// Rows of which only their statement tells what they are.
+/// The error for rows whose images are ambiguous without their statement.
 fn ambiguous(event: &RowsEvent) -> Error {
     Error::new(
         Code::TableChanged,

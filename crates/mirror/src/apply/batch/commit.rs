@@ -14,7 +14,7 @@ use crate::apply::snapshot_window::Window;
 use crate::model::mirror::{Mirror, Values};
 use crate::model::record::State;
 
-/// What the changes of one table have come to.
+/// The resulting changes of one table.
 struct Made<'m> {
     mirror: &'m Arc<Mirror>,
     window: Option<MutexGuard<'m, Window>>,
@@ -78,7 +78,7 @@ impl Batch {
     }
 }
 
-/// What the changes of a table come to.
+/// Computes the resulting changes of a table.
 fn finish(
     table: &mut TableBatch,
     (store, from): (&Arc<Database>, Option<&Position>),

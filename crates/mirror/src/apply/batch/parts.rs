@@ -107,7 +107,7 @@ impl TableBatch {
         Ok(())
     }
 
-    /// What each row was before its image.
+    /// The state of each row before its image.
     fn earlier(&self, after: &Keys, before: &Keys) -> Vec<Earlier> {
         let mut last: HashMap<&[u8], Option<u32>> = HashMap::new();
         let mut earlier = Vec::with_capacity(after.len());

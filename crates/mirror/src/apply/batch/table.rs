@@ -162,7 +162,7 @@ impl TableBatch {
         })
     }
 
-    /// Makes writes of what foreign keys have made of the changes.
+    /// Builds writes of the results of foreign key actions.
     fn finish_folded(&self, folded: &Folded) -> Result<Changes> {
         let count = |columns: &[ArrayRef]| columns.first().map_or(0, |column| column.len());
         let (put, removed) = (count(&folded.puts), count(&folded.removes));

@@ -12,7 +12,7 @@ use pelorus_store::{Database, ScanRequest, ValueTest, bytes_of};
 use super::{cannot, values};
 use crate::model::copies::CopyTable;
 
-/// About so many bytes take the key of a row and what is noted of it.
+/// An estimate of the memory of a row's key and notes.
 const NOTE_BYTES: usize = 256;
 /// About so many rows are looked at together.
 const BATCH_ROWS: usize = 8192;

@@ -21,7 +21,7 @@ use crate::apply::batch::Happened;
 use crate::apply::snapshot_window::Window;
 use crate::model::mirror::Mirror;
 
-/// What happened to a row that is referred to.
+/// The change of a parent row.
 #[derive(Clone, Debug)]
 enum Cause {
     Deleted,
@@ -301,7 +301,7 @@ impl<'i> Replay<'i> {
         self.again.iter().any(|(it, _)| Arc::ptr_eq(it, mirror))
     }
 
-    /// Executes what a foreign key does when a value that it refers to goes.
+    /// Executes a foreign key action when a referenced value disappears.
     fn cascade(
         &mut self,
         plan: &Plan,
@@ -385,7 +385,7 @@ impl<'i> Replay<'i> {
         Ok(self.children.get(&table).map(|it| it.referring(at, value)).unwrap_or_default())
     }
 
-    /// Changes a row by a foreign key, and what refers to it.
+    /// Changes a row by a foreign key action, and the rows that refer to it.
     fn change(
         &mut self,
         plan: &Plan,
@@ -448,7 +448,7 @@ impl<'i> Replay<'i> {
     }
 }
 
-/// What happened to a row of the batch that is referred to.
+/// The change of a parent row of the batch.
 fn cause(images: &Images, link: &Link, (old, new): (usize, Option<usize>)) -> Cause {
     let Some(new) = new else { return Cause::Deleted };
     let (before, after) = (Row::new(&images.before, old), Row::new(&images.after, new));
@@ -495,7 +495,7 @@ mod tests {
     use crate::apply::foreign_key_actions::{ForeignKey, fires};
     use crate::model::record::{MirrorRecord, State};
 
-    /// What the deletion of a row comes to, whose key refers to itself: the reasons to begin again.
+    /// The effect of deleting a row whose key refers to itself: the reasons to resynchronise.
     fn deleted(world: &World, in_order: (bool, bool), most: usize) -> Vec<String> {
         let (copy, mirror) = (&world.copy, &world.mirror);
         let batch = world.batch_of(3);

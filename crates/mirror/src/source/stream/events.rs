@@ -285,7 +285,7 @@ fn grown(offset: u64, low: u32) -> u64 {
     if end < offset { end + (1 << 32) } else { end }
 }
 
-/// What the end of a transaction makes of the position.
+/// The change of the position by the end of a transaction.
 fn step(gtid: &Gtid) -> Option<Step> {
     Some(match gtid {
         Gtid::MySql { source, tag, sequence } => Step::MySql(pelorus_binlog::gtid::Gtid {
