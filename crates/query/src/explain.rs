@@ -22,7 +22,7 @@ use crate::run::{self, Plan};
 struct Step {
     /// The link, or `pelorus` for what happens here.
     place: String,
-    /// What happens, in a few words.
+    /// The operation, in a few words.
     operation: String,
     /// How many ranges it is cut into.
     ranges: u64,

@@ -136,8 +136,8 @@ pub(crate) struct Grouping<'a> {
 }
 
 impl Grouping<'_> {
-    /// The columns that stand above the groups, by their places, but for those within keys. `texts`
-    /// are those of the keys.
+    /// The columns above the groups, by their places, except those within keys. `texts` are those
+    /// of the keys.
     fn columns(&self, scope: &Scope, texts: &[String]) -> Vec<usize> {
         let mut found = self.starred.clone();
         for expr in self.over.iter().copied().chain(&self.windows) {

@@ -370,7 +370,7 @@ impl Mentioned {
     }
 }
 
-/// The rows of a table of Pelorus's inside, made when they are asked for.
+/// The rows of a system table of Pelorus, built on demand.
 struct InfoStream {
     source: Arc<dyn InfoSchema>,
     table: String,

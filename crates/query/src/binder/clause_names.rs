@@ -184,7 +184,7 @@ impl<'a> Names<'a> {
         Ok(Key { expr: term.clone(), item: None })
     }
 
-    /// What a column is to a MySQL that merges its derived table; a MariaDB keeps to the names.
+    /// The meaning of a column in MySQL, which merges its derived table; MariaDB keeps the names.
     fn merged(&self, column: &ScopeColumn) -> Option<Merged> {
         column.merged.filter(|_| !self.eval.of_mariadb)
     }
@@ -321,7 +321,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a name within an expression is replaced by; `None` where it stays.
+    /// The replacement of a name within an expression; `None` if it stays.
     fn replacement(&self, path: &[&str], at: &Settle<'_>) -> Result<Option<ast::Expr>> {
         if let Some(keys) = at.keys.filter(|_| at.aggregates == 0) {
             return self.in_having(path, keys);
@@ -344,8 +344,8 @@ impl<'a> Names<'a> {
         item.expression(self.scope).map(ast_analysis::nested).map(Some)
     }
 
-    /// What a name of HAVING outside of aggregates is replaced by; `None` for a column of the block
-    /// around it.
+    /// The replacement of a name of HAVING outside of aggregates; `None` for a column of the
+    /// enclosing block.
     fn in_having(&self, path: &[&str], keys: &[Key]) -> Result<Option<ast::Expr>> {
         let selected = self.selected(path, HAVING)?.map(|hit| hit.item);
         let key = self.key_of(path, keys)?;
@@ -432,14 +432,14 @@ fn invalid_use() -> Error {
     Error::new(Code::InvalidGroupFunction, "Invalid use of group function")
 }
 
-/// Replaces names by what they mean.
+/// Replaces names by their meanings.
 struct Settle<'a> {
     names: &'a Names<'a>,
     clause: &'static str,
     keys: Option<&'a [Key]>,
-    /// How many subqueries the node stands in: their names are their own.
+    /// The number of subqueries around the node: their names are their own.
     queries: usize,
-    /// How many aggregates the node stands in.
+    /// The number of aggregates around the node.
     aggregates: usize,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn references(plan: &LogicalPlan) -> Vec<Expr> {
     found
 }
 
-/// What one node of a plan names of the block around.
+/// The columns of the enclosing block that one node of a plan names.
 fn references_of(node: &LogicalPlan, found: &mut Vec<Expr>) {
     let _ = node.apply_expressions(|expr| {
         expr.apply(|expr| {

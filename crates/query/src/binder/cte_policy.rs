@@ -60,8 +60,8 @@ pub(crate) fn materialize_if_needed(
 }
 
 /// Whether a plan adds floating point numbers of many rows, at any depth: which number a sum is
-/// rounded to depends on the order of what is added. The least of some numbers, one that is picked
-/// and the share of a rank are not rounded.
+/// rounded to depends on the order of the summands. The least of some numbers, a chosen number and
+/// the share of a rank are not rounded.
 fn adds_floats(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
@@ -79,7 +79,7 @@ fn adds_floats(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// Whether a call is of a sum, an average, or what is computed of them.
+/// Whether a call is a sum, an average, or an aggregate computed from them.
 fn adds(call: &Expr) -> bool {
     let name = match call {
         Expr::Alias(named) => return adds(&named.expr),
@@ -153,7 +153,7 @@ impl Binder<'_> {
         Ok(Some(BoundQuery { plan, columns, facts: facts.clone() }))
     }
 
-    /// What leaves to chance which rows a common table expression has.
+    /// Why the rows of a common table expression are non-deterministic.
     fn chance_of(&self, scoped: &ScopedCte) -> NonDeterminism {
         let query = &scoped.cte.query;
         let mut known: HashSet<String> = scoped.seen.ctes.keys().cloned().collect();
@@ -180,7 +180,7 @@ impl Binder<'_> {
         chance
     }
 
-    /// What leaves to chance which rows a query has, its subqueries aside.
+    /// Why the rows of a query are non-deterministic, its subqueries aside.
     fn chance(&self, query: &ast::Query, known: &HashSet<String>) -> NonDeterminism {
         let order = order_of(query).unwrap_or_default();
         let terms: Vec<&ast::Expr> = order.iter().map(|term| &term.expr).collect();
@@ -405,7 +405,7 @@ impl Binder<'_> {
     }
 }
 
-/// What an alias of a select list stands for.
+/// The expression of an alias in a select list.
 fn aliased<'q>(items: &'q [SelectItem], name: &ast::Ident) -> Option<&'q ast::Expr> {
     items.iter().find_map(|item| match item {
         SelectItem::ExprWithAlias { expr, alias }

@@ -72,7 +72,7 @@ fn condition_of(join: &ast::Join) -> Option<&ast::Expr> {
     }
 }
 
-/// What of a table a query asks for.
+/// The part of a table that a query needs.
 struct Part<'a> {
     /// `PARTITION (a, b)`
     partitions: &'a [ast::Ident],

@@ -147,8 +147,8 @@ impl Facts {
         }
     }
 
-    /// What is left of the facts about the inner side of an outer join, whose condition names these
-    /// columns of the outer side and is always the same for the same values; `None` if it is not.
+    /// The dependencies of the inner side that survive an outer join, whose condition names these
+    /// columns of the outer side and is deterministic; `None` if it is not.
     fn fill_with_null(&mut self, inner: &Range<usize>, outer: Option<&Vec<usize>>) {
         self.0.retain_mut(|fact| {
             if fact.survives || fact.to.iter().any(|at| !inner.contains(at)) {

@@ -52,7 +52,7 @@ impl Binder<'_> {
         Ok(values)
     }
 
-    /// What rows are sorted by, as bytes; a constant where they are not sorted.
+    /// The sort key of rows, as bytes; a constant if they are not sorted.
     fn row_order(
         &self,
         call: &Call<'_>,
@@ -124,7 +124,7 @@ struct Term {
     nothing: Option<Vec<u8>>,
 }
 
-/// More keys than these become one: what the planner does with them takes the cube of their number.
+/// More keys than these become one: the planner's time grows with the cube of their number.
 const MANY_KEYS: usize = 16;
 
 /// The terms of an ORDER BY, as one term where they are many.

@@ -169,7 +169,7 @@ fn failure(scope: &Scope, block: &Block<'_>, keys: &Keys, known: &[bool]) -> Opt
     found
 }
 
-/// What the windows of a block are partitioned by, and what they are ordered by, with their names.
+/// The expressions by which the windows of a block are partitioned and ordered, with their names.
 fn windows(block: &Block<'_>) -> Vec<(String, Vec<ast::Expr>)> {
     let mut found = Vec::new();
     let mut add = |name: &str, spec: &ast::WindowSpec| {
@@ -195,7 +195,7 @@ pub(crate) fn window_terms(block: &Block<'_>) -> Vec<ast::Expr> {
     windows(block).into_iter().flat_map(|(_, terms)| terms).collect()
 }
 
-/// What an output of a block is made of.
+/// The definition of an output of a block.
 struct Output {
     /// The column of FROM that it is.
     place: Option<usize>,
@@ -248,8 +248,8 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// What is determined by some outputs, with facts that hold of rows filled with NULL alone or
-    /// with all.
+    /// The columns that some outputs determine, by dependencies that hold for rows filled with NULL
+    /// only or for all.
     fn determined(&self, by: &[usize], surviving: bool) -> Vec<usize> {
         let mut known = vec![false; self.columns];
         let mut keys = vec![false; self.keys.texts.len()];

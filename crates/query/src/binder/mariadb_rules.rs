@@ -44,7 +44,7 @@ use pelorus_types::{Collation, WireType, collation};
 
 use super::typed_expression::TypedExpr;
 
-/// What an argument is, as far as the two differ in it.
+/// The class of an argument, as far as the two servers differ in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Null,
@@ -186,13 +186,13 @@ const AGGREGATES: &[(&[&str], Rule)] = &[
     (&["ANY_VALUE", "JSON_ARRAYAGG", "JSON_OBJECTAGG"], |_| false),
 ];
 
-/// Numbers that are what they show.
+/// Numbers whose shown digits are all their digits.
 const EXACT: [Kind; 3] = [Kind::Null, Kind::Exact, Kind::Year];
 const NUMBERS: [Kind; 4] = [Kind::Null, Kind::Exact, Kind::Year, Kind::Bit];
-/// What both read as a date in the same way.
+/// Values that both servers read as a date in the same way.
 const DATES: [Kind; 3] = [Kind::Null, Kind::Date, Kind::Text];
 
-/// Whether both show what an interval makes of a date with as many digits.
+/// Whether both servers show the result of a date and an interval with the same digits.
 fn is_moved(date: &Arg) -> bool {
     match kind(date) {
         Kind::Text => date.constant.is_some() && date.origin == Origin::Literal,

@@ -18,7 +18,7 @@ use super::scope::{Scope, ScopeColumn};
 use super::select::{Ordering, above};
 use super::subquery;
 
-/// The table of the columns that stand for aggregates; no table of a statement has the name.
+/// The table of the columns that represent aggregates; no table of a statement has the name.
 const AGGREGATES: &str = "\u{1}aggregates";
 
 /// A block whose subqueries name its aggregates by columns.
@@ -127,7 +127,7 @@ struct Lift<'a> {
     query: &'a ast::Query,
     calls: &'a [ast::Function],
     scope: &'a Scope,
-    /// How deep within the subquery the node stands; 0 for outside.
+    /// The nesting depth of the node within the subquery; 0 for outside.
     inside: usize,
 }
 

@@ -114,7 +114,7 @@ fn of_text(context: &QueryContext, value: &ast::Value, mode: Mode) -> Option<i64
     Some((moment.day_number() - EPOCH) * 86_400_000_000 + moment.time_micros())
 }
 
-/// A date with or without a time, packed; `None` for what is not plainly one.
+/// A date with or without a time, packed; `None` for other texts.
 fn date(text: &str, eval: &EvalContext) -> Option<i64> {
     packed(literal::timestamp(text, eval).or_else(|_| literal::date(text, eval)).ok()?)
 }

@@ -32,7 +32,7 @@ pub(crate) struct TypedExpr {
     pub(crate) expr: Expr,
     /// The MySQL type.
     pub(crate) ty: ColumnType,
-    /// What the resolution of functions needs to know.
+    /// The properties that the resolution of functions needs.
     arg: Arg,
     /// An expression whose bytes group and order like the value under its collation, where a
     /// linked server computed it (`WEIGHT_STRING`).
@@ -596,7 +596,7 @@ fn literals(args: &[TypedExpr]) -> Option<Vec<ArrayRef>> {
     args.iter().map(literal).collect()
 }
 
-/// A constant that is known, warnings and all, in the place of what it was computed by.
+/// A known constant with its warnings, in place of the expression that computed it.
 fn folded(known: Option<&(ArrayRef, bool)>, arg: &Arg) -> Option<TypedExpr> {
     let (array, _) = known.filter(|(_, waits)| !waits)?;
     let value = functions::value_at(array, &arg.ty, 0).ok()?;

@@ -236,7 +236,7 @@ pub(crate) fn bytes_of_query(bytes: usize) -> usize {
 #[derive(Debug)]
 struct QueryMemory {
     bytes: usize,
-    /// What those hold who can spill, the merges of sorts, and all others.
+    /// The accounts of consumers that can spill, of the merges of sorts, and of all others.
     spillable: Account,
     merging: Account,
     fixed: Account,

@@ -93,9 +93,9 @@ impl WindowUDFImpl for WindowCall {
 struct Frames {
     call: Arc<AggregateCall>,
     inner: Box<dyn Accumulator>,
-    /// How many of the columns are arguments; after them is what the window is ordered by.
+    /// How many of the columns are arguments; the sort keys of the window follow.
     arguments: usize,
-    /// The rows that are in `inner`, and what they give.
+    /// The rows that are in `inner`, and their result.
     seen: Range<usize>,
     value: Option<ScalarValue>,
     /// Made for the first long frame whose beginning has moved.
@@ -110,7 +110,7 @@ impl Frames {
         Self { inner: call.accumulator(), call, arguments, seen: 0..0, value: None, tree: None }
     }
 
-    /// Brings what is held to the rows of a frame.
+    /// Updates the state to the rows of a frame.
     fn move_to(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<(), Error> {
         let grows = self.seen.start == frame.start && self.seen.end <= frame.end;
         if !grows && frame.len() > SHORT {

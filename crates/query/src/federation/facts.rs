@@ -24,7 +24,7 @@ use crate::binder::select::{Block, Ordering};
 use crate::binder::select_list::items;
 use crate::binder::typed_expression::TypedExpr;
 
-/// The outputs of a query, and what they determine.
+/// The outputs of a query, and the dependencies among them.
 struct Known {
     outputs: Vec<Column>,
     facts: Facts,

@@ -28,7 +28,7 @@ use crate::context::Flavour;
 use crate::datafusion_adapter::udf::from_datafusion;
 use pelorus_link::Estimate;
 
-/// How an aggregate of the block comes from what the fragments compute.
+/// How the result of an aggregate is merged from the fragments' partial aggregates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Merge {
     /// The parts of all ranges, merged: counts and sums added, extremes compared.
@@ -39,7 +39,7 @@ enum Merge {
     CountDistinct,
 }
 
-/// What the fragments of a grouped block compute.
+/// The columns that the fragments of a grouped block compute.
 struct Plan {
     /// The group keys, with their canonical text.
     keys: Vec<(String, ast::Expr)>,
@@ -54,7 +54,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Works out what the fragments compute; `None` when an aggregate cannot be merged.
+    /// Plans the columns of the fragments; `None` if an aggregate cannot be merged.
     fn of(block: &Block<'_>, keys: Vec<ast::Expr>, functions: &[ast::Function]) -> Option<Self> {
         let mut plan = Self {
             keys: Vec::new(),
@@ -120,7 +120,7 @@ impl Plan {
     }
 
     /// Notes the arguments of a `COUNT(DISTINCT ..)`. All of a block must have the same: with
-    /// several, every combination of their values would travel.
+    /// several, every combination of their values would be sent.
     fn further(&mut self, block: &Block<'_>, args: &[&ast::Expr]) {
         let list: Vec<_> =
             args.iter().map(|&arg| (canonical(arg, &block.scope), arg.clone())).collect();
@@ -461,7 +461,7 @@ impl Block<'_> {
         self.scope.find(&path, "").ok()??.value.origin.clone()
     }
 
-    /// The expressions that stand above grouping.
+    /// The expressions above the groups.
     fn above(&self) -> Vec<ast::Expr> {
         let items = self.items.iter().filter_map(|item| item.expr.clone());
         items

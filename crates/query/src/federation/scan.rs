@@ -61,7 +61,7 @@ impl Journal {
     }
 }
 
-/// A fragment that starts when its rows are asked for.
+/// A fragment that starts at the first poll.
 struct FragmentStream {
     link: Link,
     /// The moment that all fragments of the statement on this link share.

@@ -120,8 +120,8 @@ pub(crate) fn watched(plan: Plan, stop: &Stop) -> DfResult<Plan> {
     .data()
 }
 
-/// Of 128 steps that a task has before it must give way, each join takes one before it asks what is
-/// below it. If none is left when the lowest is reached, the task begins at the top again, for ever.
+/// Of 128 steps that a task has before it must yield, each join takes one before it polls its
+/// input. If none is left when the lowest is reached, the task begins at the top again, for ever.
 const MAX_NESTED: usize = 32;
 
 /// A join whose condition is watched; `None` of anything else.
@@ -163,7 +163,7 @@ fn watched_filter(filter: &JoinFilter, stop: &Stop) -> JoinFilter {
     JoinFilter::new(Arc::new(watched), columns, schema)
 }
 
-/// A condition of a join that looks whether it is still asked.
+/// A condition of a join that checks for cancellation.
 #[derive(Clone, Debug)]
 struct CancellableCondition {
     inner: Arc<dyn PhysicalExpr>,

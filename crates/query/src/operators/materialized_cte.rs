@@ -96,8 +96,8 @@ pub(crate) fn materialize_shared(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     .data()
 }
 
-/// The same plan that keeps the values of its subqueries, at any depth. Those that depend on the
-/// row become joins, which are executed where they stand.
+/// The same plan with materialised subquery values, at any depth. Those that depend on the row
+/// become joins, which are executed in place.
 fn with_materialized_values(name: &str, input: LogicalPlan) -> DfResult<LogicalPlan> {
     let kept_value = |subquery: Subquery| -> DfResult<Subquery> {
         // A second row is an error, however many there are.
@@ -122,7 +122,7 @@ fn with_materialized_values(name: &str, input: LogicalPlan) -> DfResult<LogicalP
         .data()
 }
 
-/// A plan that is optimised but for what is shut, with that optimised too.
+/// A plan that is optimised except for its hidden inputs, with these optimised too.
 fn opened(plan: LogicalPlan, session: &dyn Session) -> DfResult<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         Ok(match as_materialized(&node).filter(|cte| cte.is_shut) {
@@ -259,7 +259,7 @@ struct Whole {
 
 type Reading = Shared<BoxFuture<'static, Result<Arc<Whole>, Arc<DataFusionError>>>>;
 
-/// Rows for several readers, from when the first of them asks.
+/// Rows for several consumers, from the first poll on.
 #[derive(Default)]
 struct Rows(Mutex<Option<Reading>>);
 

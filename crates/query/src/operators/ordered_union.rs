@@ -58,7 +58,7 @@ impl PhysicalOptimizerRule for Arms {
     }
 }
 
-/// Puts in order what a LIMIT takes the first rows of.
+/// Orders the unions of which a LIMIT takes the first rows.
 fn limited(plan: Plan) -> DfResult<Transformed<Plan>> {
     let gathered = plan.downcast_ref::<CoalescePartitionsExec>();
     let Some((gathered, fetch)) = gathered.and_then(|it| Some((it, it.fetch()?))) else {

@@ -228,7 +228,7 @@ impl ExecutionPlan for RebatchExec {
     }
 }
 
-/// Batches one after another, each made when it is asked for.
+/// Batches one after another, each built on demand.
 type Pieces = Box<dyn Iterator<Item = DfResult<RecordBatch>> + Send>;
 
 fn one(batch: DfResult<RecordBatch>) -> Pieces {
@@ -251,7 +251,7 @@ fn pieces(batch: RecordBatch, bytes: usize) -> Pieces {
 
 /// How many rows a piece of a batch has; `None` where it can stay as it is.
 fn rows_of_piece(batch: &RecordBatch, bytes: usize) -> DfResult<Option<usize>> {
-    /// What arrays may hold beyond their rows.
+    /// Bytes that arrays may hold in addition to their rows.
     const SLACK: usize = 64 << 10;
     let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
     let own = sizes.sum::<Result<usize, _>>()?;

@@ -47,7 +47,7 @@ fn guarded(plan: Plan) -> DfResult<Transformed<Plan>> {
     Ok(Transformed::yes(plan.replace_children(children, keep)?))
 }
 
-/// Rows of one partition that are asked for once.
+/// Rows of one partition that are polled once.
 #[derive(Debug, Default)]
 struct Once(AtomicBool);
 

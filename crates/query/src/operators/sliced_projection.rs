@@ -250,7 +250,7 @@ struct Slicer {
     bytes: usize,
 }
 
-/// What is left of a batch.
+/// The rest of a batch.
 struct Rest {
     batch: Option<RecordBatch>,
     from: usize,

@@ -71,7 +71,7 @@ fn is_beyond(column: &Arg, constant: &Arg) -> bool {
         && whole_number(text).is_some_and(|value| !range.contains(&value))
 }
 
-/// What a column of fixed digits takes a DOUBLE or a text for.
+/// The value to which a column of fixed digits converts a DOUBLE or a text.
 fn as_fixed(ty: &ColumnType, constant: &Arg) -> Result<Option<Arg>> {
     if !ty.is_float() || ty.decimals >= DECIMALS_NOT_FIXED {
         return Ok(None);

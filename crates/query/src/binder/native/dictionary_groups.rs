@@ -47,7 +47,7 @@ pub(crate) struct GroupNumbers {
 #[derive(Debug)]
 pub(crate) struct TextGroups {
     types: Vec<ColumnType>,
-    /// What counts keys of dictionaries.
+    /// The memory account of dictionary keys.
     keys: Account,
     known: Mutex<Known>,
 }
@@ -72,7 +72,7 @@ struct Group {
 /// The place of a batch in the order of a scan: that of its piece of work, and within that.
 pub(crate) type Turn = (usize, usize);
 
-/// What a group has of one column: its text and its key; `None` for NULL.
+/// The value of one column in a group: its text and its key; `None` for NULL.
 type Member = Option<(String, Vec<u8>)>;
 
 impl TextGroups {
@@ -320,7 +320,7 @@ impl Numberer {
         codes
     }
 
-    /// What codes stand for, one of each column.
+    /// The values of codes, one of each column.
     fn members(&self, codes: &[Option<usize>]) -> Result<Vec<Member>> {
         let mut members = Vec::with_capacity(self.values.len());
         for ((values, keys), code) in self.values.iter().zip(codes) {

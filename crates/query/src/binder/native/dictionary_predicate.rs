@@ -146,7 +146,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a function of the column and constants says as a comparison, where it says just that.
+/// The comparison to which a function of the column and constants is equivalent, if any.
 fn comparison(name: &str, operands: &[Operand]) -> Option<Predicate> {
     Some(match (name, operands) {
         ("BETWEEN", [Operand::Column, low, high]) => Predicate::Between(text(low)?, text(high)?),
@@ -186,7 +186,7 @@ impl ValueTest for TextTest {
 }
 
 impl Node {
-    /// What every text fulfils that fulfils this, as comparisons under the column's collation.
+    /// Comparisons under the column's collation that follow from this condition.
     fn implied(&self) -> Vec<Predicate> {
         match self {
             Self::Call(_, _, comparison) => comparison.iter().cloned().collect(),

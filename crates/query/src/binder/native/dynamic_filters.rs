@@ -47,7 +47,7 @@ pub(crate) struct Dynamic {
     asked: Arc<Asked>,
 }
 
-/// How many values the tests were asked for, and how many they kept.
+/// The number of tested values, and of those that passed.
 #[derive(Debug, Default)]
 struct Asked {
     values: AtomicU64,
@@ -279,7 +279,7 @@ pub(crate) fn is_whole(ty: &DataType) -> bool {
     matches!(ty, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))
 }
 
-/// The ends of what a condition lets pass of a column; `None` if it lets nothing pass.
+/// The bounds of a column's values that pass a condition; `None` if none pass.
 fn ends(expr: &Arc<dyn PhysicalExpr>, place: usize, field: &Field) -> Option<Ends> {
     let of = |expr: &Arc<dyn PhysicalExpr>| ends(expr, place, field);
     let either = |a: Option<Ends>, b: Option<Ends>| match (a, b) {

@@ -124,8 +124,7 @@ impl MaterializedCte {
         }
     }
 
-    /// The rows that are left. Of rows that came since the table was analysed nothing is known,
-    /// and they may be just those that are asked for.
+    /// The estimated rows. Rows that are newer than the statistics may all match.
     fn rows(self) -> usize {
         if self.stored == 0 {
             return 0;
@@ -142,8 +141,8 @@ fn whole(rows: f64) -> usize {
     rows as usize
 }
 
-/// What is known of a column of `rows` rows that conditions leave of `now`. `share` is what the
-/// conditions on the column itself leave.
+/// The statistics of a column after conditions leave `rows` of `now` rows. `share` is the
+/// selectivity of the conditions on the column itself.
 fn known(column: &ColumnStatistics, share: Option<f64>, (now, rows): (usize, usize)) -> Known {
     let nulls = match share {
         // No condition but IS NULL lets NULLs pass.

@@ -40,7 +40,7 @@ type DfResult<T> = Result<T, DataFusionError>;
 #[derive(Clone, Debug)]
 pub(super) struct NativeExec {
     reading: Arc<Reading>,
-    /// What is known of the rows, for the columns that are read.
+    /// The statistics of the rows, for the columns that are read.
     estimate: Estimate,
     /// Conditions that become known while the query runs.
     dynamic: Arc<Dynamic>,
@@ -74,7 +74,7 @@ pub(crate) fn row_bytes(plan: &Arc<dyn ExecutionPlan>) -> usize {
     plan.children().into_iter().map(row_bytes).fold(own, usize::saturating_add)
 }
 
-/// What is known of a scan in so many streams.
+/// The plan properties of a scan in so many streams.
 fn properties(orders: EquivalenceProperties, streams: usize) -> Arc<PlanProperties> {
     Arc::new(PlanProperties::new(
         orders,

@@ -64,11 +64,11 @@ pub(crate) fn check_rows(
     Ok(())
 }
 
-/// Looks whether what is asked for implies the condition of the copy.
+/// Checks whether the query's conditions imply the condition of the copy.
 struct Proof<'a> {
     asked: Reader<'a>,
     filter: Reader<'a>,
-    /// Only what is not true of a row of NULLs counts.
+    /// Only conditions that reject a row of NULLs count.
     rejects_null: bool,
     /// Whether the same words mean the same on both sides.
     words: bool,

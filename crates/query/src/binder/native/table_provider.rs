@@ -49,7 +49,7 @@ pub(crate) struct NativeScan {
     own: Vec<Vec<ArrayRef>>,
     /// The version stays readable.
     pin: Arc<Snapshot>,
-    /// What is expected of it.
+    /// The estimate of the result.
     estimate: Estimate,
     /// How many streams share the work.
     pub(crate) streams: usize,
@@ -215,7 +215,7 @@ impl NativeScan {
         self.groups = Some(grouped);
     }
 
-    /// What reads some of the columns, the number of the group being one more.
+    /// A scan of some of the columns, the number of the group being one more.
     fn reading(&self, wanted: &[usize], schema: SchemaRef) -> Reading {
         let plain = || wanted.iter().filter(|&&at| at < self.positions.len());
         let grouped = self.groups.clone().filter(|_| plain().count() < wanted.len());

@@ -78,7 +78,7 @@ impl Tree {
     }
 }
 
-/// What of a range is no whole node of the next level, and those nodes.
+/// The parts of a range that are no complete node of the next level, and those nodes.
 fn ends(range: &Range<usize>) -> (Vec<Range<usize>>, Range<usize>) {
     let first = range.start.next_multiple_of(FAN);
     let last = range.end - range.end % FAN;

@@ -125,12 +125,12 @@ struct Work {
     aggregate: AggregateExec,
     context: Arc<TaskContext>,
     reservation: MemoryReservation,
-    /// What is still to be aggregated; then what DataFusion makes of the rest.
+    /// The input; after a fallback the output of DataFusion's operator for the rest.
     input: SendableRecordBatchStream,
     stage: Stage,
     table: Table,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
-    /// The first aggregate with the same partial states as each, which stands for it.
+    /// The first aggregate with the same partial states as each, which represents it.
     leaders: Vec<usize>,
     ready: VecDeque<RecordBatch>,
     /// Room for the groups of a batch.

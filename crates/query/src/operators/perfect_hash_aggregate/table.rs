@@ -33,8 +33,8 @@ pub(super) struct Table {
     straight: u32,
 }
 
-/// What stands at a place, without a look at bounds: a place beyond all is taken for another, and who
-/// asks for it sees to that.
+/// The group at a place, without a bounds check: a place beyond the end is mapped to another one,
+/// and the caller avoids that.
 fn at(places: &[u32], place: u64) -> u32 {
     places[index(places, place)]
 }
@@ -53,7 +53,7 @@ struct Key {
 }
 
 impl Key {
-    /// The digit that stands for a value; after all when it has none.
+    /// The digit that represents a value; the last one if it has none.
     fn digit(self, value: i64) -> u64 {
         value.wrapping_sub(self.least).cast_unsigned()
     }
