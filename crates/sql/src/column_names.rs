@@ -112,7 +112,7 @@ fn is_text(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
 }
 
-/// The text of what stands in parentheses or after a plus sign.
+/// The text in parentheses or after a plus sign.
 fn next_text<'a>(text: &'a str, inner: &Expr) -> Option<&'a str> {
     // Only for what can be named after itself the way goes on.
     let named = matches!(

@@ -5,8 +5,8 @@ use sqlparser::ast::BinaryOperator;
 
 use crate::Mode;
 
-/// What stands between two operands, and the operator. Of synonyms (`!=`, `MOD`, `&&`) the one that
-/// the grammar makes of them.
+/// The text between two operands, and the operator. Of synonyms (`!=`, `MOD`, `&&`) the one that
+/// the grammar produces.
 static OPERATORS: [(&str, BinaryOperator); 22] = [
     ("+", BinaryOperator::Plus),
     ("-", BinaryOperator::Minus),

@@ -18,11 +18,11 @@ pub(crate) const TOKENS: u32 = 1024;
 type Asked = Rc<dyn Fn() -> bool>;
 
 thread_local! {
-    /// What says whether the text that this thread reads is still wanted.
+    /// The cancellation check of the text that this thread reads.
     static ASKED: RefCell<Option<Asked>> = const { RefCell::new(None) };
 }
 
-/// Puts back what asked before.
+/// Restores the previous check.
 struct Before(Option<Asked>);
 
 impl Drop for Before {

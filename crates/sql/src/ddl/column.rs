@@ -54,7 +54,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads one attribute; `false` at what is none.
+    /// Parses one attribute; `false` at another token.
     fn column_attribute(&mut self, column: &mut ColumnDefinition) -> Result<bool> {
         if self.take_words(&["NOT", "NULL"]) {
             column.nullable = Some(false);

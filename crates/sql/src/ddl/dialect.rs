@@ -204,7 +204,7 @@ fn escape_as(to: Mode, pattern: &Expr, escape: &mut Option<Box<Expr>>) {
     *escape = wanted.map(|raw| Box::new(Expr::Value(string(raw))));
 }
 
-/// What stands between the quotes of a string.
+/// The text between the quotes of a string.
 fn text_of(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(raw), .. }) => Some(raw),

@@ -24,7 +24,7 @@ pub enum PartitionMethod {
     Hash {
         /// `LINEAR`
         linear: bool,
-        /// What is taken modulo the number of partitions.
+        /// The expression that is taken modulo the number of partitions.
         expression: Expression,
     },
     /// `[LINEAR] KEY [ALGORITHM = n] (columns)`; no columns are those of the primary key.
@@ -33,7 +33,7 @@ pub enum PartitionMethod {
         linear: bool,
         /// `ALGORITHM`: 1 or 2.
         algorithm: Option<u64>,
-        /// What is hashed.
+        /// The hashed columns.
         columns: Vec<String>,
     },
     /// `RANGE (expr)`

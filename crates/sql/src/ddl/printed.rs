@@ -130,7 +130,7 @@ impl Printer {
         })
     }
 
-    /// What is true, false or NULL.
+    /// An expression that is true, false or NULL.
     fn predicate(&self, expr: &Expr) -> Option<String> {
         let not = |negated: &bool| if *negated { "not " } else { "" };
         Some(match expr {
@@ -270,7 +270,7 @@ impl Printer {
         }
     }
 
-    /// The conditions that stand one after another with one operator between them.
+    /// The conditions of a chain with one operator.
     fn chain(&self, expr: &Expr, op: &BinaryOperator, out: &mut Vec<String>) -> Option<()> {
         match expr {
             Expr::Nested(inner) => self.chain(inner, op, out),

@@ -286,7 +286,7 @@ fn check_text(check: &CheckDefinition) -> String {
     format!("{}CHECK ({}){enforced}", name.unwrap_or_default(), check.expression.text)
 }
 
-/// In a version comment, as MySQL writes it; what only Pelorus reads stands outside of one.
+/// In a version comment, as MySQL writes it; clauses that only Pelorus reads are outside of it.
 fn partitioning_text(out: &mut String, partitioning: &Partitioning, mode: Mode) {
     if let PartitionMethod::Value(list) = &partitioning.method {
         put(out, format_args!("\nPARTITION BY ({})", expressions(list)));

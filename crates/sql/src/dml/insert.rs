@@ -67,7 +67,7 @@ fn head(sql: &str, mode: Mode) -> (Vec<Token>, Option<(usize, bool)>) {
     (tokens, None)
 }
 
-/// Whether the last token is the `VALUE` that stands for `VALUES`, and not a table of this name.
+/// Whether the last token is `VALUE` with the meaning of `VALUES`, and not a table of this name.
 fn is_value(sql: &str, tokens: &[Token]) -> bool {
     const BEFORE: [&str; 7] =
         ["INSERT", "REPLACE", "INTO", "IGNORE", "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"];

@@ -77,7 +77,7 @@ pub struct Rows<'a> {
     read: usize,
 }
 
-/// What the first pass has to look at; everything else is passed over.
+/// The bytes that the first pass examines; it skips all others.
 const LOOK: [bool; 256] = {
     let mut table = [false; 256];
     let bytes = b"'\"`()/-#*";

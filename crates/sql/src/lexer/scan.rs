@@ -17,16 +17,16 @@ pub struct Lexer<'a> {
     in_comment: bool,
     /// The last token was a dot, so that a name follows, whatever it begins with.
     after_dot: bool,
-    /// The last token was a word after which a hint may stand.
+    /// A hint is allowed after the last token.
     hint_may_follow: bool,
     ended: bool,
     /// The comments in front of the last token, and the marks of executable ones.
     comments: Vec<Range<usize>>,
     /// The rest is not wanted; `bytes` ends here.
     stopped: bool,
-    /// Tokens and comments until [`stop`] is asked again.
+    /// Tokens and comments until the next check of [`stop`].
     unasked: u32,
-    /// Where each mark like `$tag$` stands the last time, once one was met.
+    /// The last position of each mark like `$tag$`, once one was found.
     marks: Option<HashMap<&'a [u8], usize>>,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Where something stands next, from a place on; as a distance from it.
+    /// The next position of a text, from a place on; as a distance from it.
     fn find(&mut self, from: usize, what: &[u8]) -> Option<usize> {
         let mut at = from;
         loop {
@@ -269,7 +269,7 @@ impl<'a> Lexer<'a> {
         self.invalid(start)
     }
 
-    /// `x'..'` and `b'..'`: only digits of the base may stand between the quotes.
+    /// `x'..'` and `b'..'`: only digits of the base are allowed between the quotes.
     fn coded(&mut self, start: usize, kind: TokenKind, digit: fn(u8) -> bool) -> Token {
         self.at += 2;
         self.skip_while(digit);
@@ -396,7 +396,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Passes over `$tag$ ... $tag$`; `false`, without a step, where none stands.
+    /// Skips `$tag$ ... $tag$`; `false`, without a step, if there is none.
     fn program(&mut self, start: usize) -> bool {
         let rest = self.rest().get(1..).unwrap_or_default();
         let Some(tag) = rest.iter().position(|&byte| byte == b'$' || !is_name_byte(byte)) else {
@@ -481,7 +481,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Whether the dot here stands directly after a name, as in `t.1a`.
+    /// Whether the dot here is directly after a name, as in `t.1a`.
     fn joins_names(&self) -> bool {
         self.at > 0
             && self
@@ -520,7 +520,7 @@ fn is_plain_hint(hint: &str) -> bool {
     open.is_none() && !inner.contains("/*")
 }
 
-/// Where each mark like `$tag$` stands the last time.
+/// The last position of each mark like `$tag$`.
 fn last_marks(bytes: &[u8]) -> HashMap<&[u8], usize> {
     let mut marks = HashMap::new();
     let mut open = None;

@@ -71,7 +71,7 @@ fn part_dashes(out: &mut String) {
     }
 }
 
-/// Writes what stands between two tokens: its blanks, the comments that stay, and the line breaks of
+/// Writes the text between two tokens: its blanks, the comments that stay, and the line breaks of
 /// the others.
 fn write_gap(sql: &str, gap: Range<usize>, comments: &[Range<usize>], out: &mut String) {
     let mut from = gap.start;
@@ -104,7 +104,7 @@ fn is_plain(sql: &str, comment: &Range<usize>) -> bool {
     }
 }
 
-/// Whether two tokens stay two when nothing stands between them.
+/// Whether two tokens stay two without a blank between them.
 fn may_touch(before: &str, after: &str) -> bool {
     const SYMBOLS: [&str; 12] = ["+", "-", "*", "/", "%", "=", "<", ">", ",", ";", "(", ")"];
     let ends_operand = before.bytes().last().is_some_and(|byte| {

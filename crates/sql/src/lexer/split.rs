@@ -89,7 +89,7 @@ pub fn placeholders(sql: &str, mode: Mode) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Words that end a list of terms, with what follows it.
+/// Words that end a list of terms, with the words after them.
 const LIST_ENDS: [&str; 22] = [
     "SELECT",
     "HAVING",
@@ -115,7 +115,7 @@ const LIST_ENDS: [&str; 22] = [
     "RETURNING",
 ];
 
-/// What is open where [`whole_terms`] reads.
+/// The open parentheses and lists at a position of [`whole_terms`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     /// A comma begins a term.

@@ -17,7 +17,7 @@ pub(crate) struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
-    /// Levels until [`stop`] is asked again.
+    /// Levels until the next check of [`stop`].
     unasked: u32,
     /// How high the highest tree is that was built since the last look.
     pub(crate) height: usize,

@@ -124,7 +124,7 @@ impl Parser<'_> {
         Ok(Value::SingleQuotedString(self.more_strings()))
     }
 
-    /// All strings that stand here side by side, as one, in the escapes of single quotes.
+    /// Concatenates the adjacent strings here, in the escapes of single quotes.
     fn more_strings(&mut self) -> String {
         let mut out = String::new();
         while let Some(token) = self.take_kind(TokenKind::Text) {
@@ -446,7 +446,7 @@ fn unit_of(word: &str) -> Option<DateTimeField> {
     })
 }
 
-/// What stands between the quotes, as it must be written between single quotes.
+/// The text between the quotes, as it must be written between single quotes.
 fn single_quoted(token: &str, mode: Mode) -> String {
     let inner = token.get(1..token.len().saturating_sub(1)).unwrap_or_default();
     if !token.starts_with('"') {

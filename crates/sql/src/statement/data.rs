@@ -90,7 +90,7 @@ pub fn calls(sql: &str, mode: Mode) -> Vec<TableName> {
     out
 }
 
-/// What is known at one level of parentheses.
+/// The state at one level of parentheses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     /// Within the list of tables after `FROM` or `UPDATE`.
@@ -122,7 +122,7 @@ const ENDS: [&str; 14] = [
     "RETURNING",
 ];
 
-/// Words that may stand between a keyword and its table.
+/// Words that are allowed between a keyword and its table.
 const BETWEEN: [&str; 11] = [
     "LOW_PRIORITY",
     "HIGH_PRIORITY",
@@ -234,7 +234,7 @@ fn is_table_word(sql: &str, token: Token) -> bool {
     }
 }
 
-/// Whether a word only stands between a keyword and its table.
+/// Whether a word is only allowed between a keyword and its table.
 fn is_between(sql: &str, tokens: &[Token], at: usize) -> bool {
     let Some(token) = tokens.get(at) else { return false };
     let dot = tokens.get(at + 1).is_some_and(|next| next.is_symbol(sql, "."));

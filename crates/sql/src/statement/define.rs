@@ -6,7 +6,7 @@ use super::{Ddl, DdlAction, Statement, TableName};
 use crate::lexer::Token;
 use crate::parse::cursor::{Parser, Result};
 
-/// What can be created, as it is written.
+/// The objects that can be created, as written.
 const OBJECTS: [&str; 18] = [
     "TABLE",
     "DATABASE",

@@ -21,9 +21,9 @@ pub enum MirrorStatement {
     /// `MIRROR [IF NOT EXISTS] {TABLE t [, ...] | DATABASE d} [COLUMNS (c, ...) | EXCEPT COLUMNS
     /// (c, ...)] [WHERE condition] [PARTITION BY ...] [SEGMENT BY ...]`
     Create {
-        /// What is mirrored.
+        /// The mirrored objects.
         target: MirrorTarget,
-        /// `IF NOT EXISTS`: what is mirrored already is no error.
+        /// `IF NOT EXISTS`: existing mirrors are no error.
         if_not_exists: bool,
         /// Which columns and rows, of one table.
         filter: MirrorFilter,
@@ -32,16 +32,16 @@ pub enum MirrorStatement {
     },
     /// `UNMIRROR [IF EXISTS] {TABLE t [, ...] | DATABASE d}`
     Drop {
-        /// What is mirrored no longer.
+        /// The objects that are no longer mirrored.
         target: MirrorTarget,
-        /// `IF EXISTS`: what is not mirrored is no error.
+        /// `IF EXISTS`: missing mirrors are no error.
         if_exists: bool,
     },
     /// `ALTER MIRROR {t [, ...] | DATABASE d} {PAUSE | RESUME | RESYNC}`
     Alter {
         /// Which mirrors.
         target: MirrorTarget,
-        /// What is done with them.
+        /// The action on them.
         action: MirrorAction,
     },
     /// `CHECK MIRROR {t [, ...] | DATABASE d} [REPAIR]`

@@ -98,7 +98,7 @@ impl Rules {
     }
 
     /// Whether a backslash and a byte after it are one character. An escape character that encloses
-    /// as well only stands for itself, when doubled.
+    /// as well only represents itself, when doubled.
     fn escapes(&self, next: u8) -> bool {
         self.escape != self.enclosed || Some(next) == self.escape
     }
@@ -237,7 +237,7 @@ impl<'s> Text<'s> {
         Self { scratch, scratch_start, from, copied: false, null: false }
     }
 
-    /// Copies up to `at` and adds the byte that two bytes there stand for.
+    /// Copies up to `at` and adds the byte that the two bytes there represent.
     fn keep(&mut self, bytes: &[u8], at: usize, byte: u8) {
         self.scratch.extend_from_slice(bytes.get(self.from..at).unwrap_or_default());
         self.scratch.push(byte);
@@ -268,7 +268,7 @@ impl<'s> Text<'s> {
         }
     }
 
-    /// Where the value stands that ends before `at`.
+    /// The location of the value that ends before `at`.
     fn span(&mut self, bytes: &[u8], at: usize, enclosed: bool) -> Span {
         let (mut start, mut end) = (self.from, at);
         if self.copied {
@@ -279,7 +279,7 @@ impl<'s> Text<'s> {
     }
 }
 
-/// Whether a terminator stands at a byte.
+/// Whether a terminator is at a byte.
 fn begins(bytes: &[u8], at: usize, terminator: &[u8], finished: bool) -> Result<bool, More> {
     if let [only] = terminator {
         return Ok(bytes.get(at) == Some(only));
