@@ -178,9 +178,9 @@ impl Catalog {
         }
     }
 
-    /// Forgets moments that are closer together than their age is worth. Of those in one slice of time
-    /// the last stays: who asks for a moment gets a version that was the newest less than a slice
-    /// before it, and never a later one.
+    /// Forgets moments that are closer together than their age is worth. Of those in one slice of
+    /// time the last stays: a look-up of a moment returns a version that was the newest less than a
+    /// slice before it, and never a later one.
     fn thin_times(&mut self) {
         let Some(&(now, _)) = self.times.last() else { return };
         let times = std::mem::take(&mut self.times);

@@ -117,7 +117,7 @@ pub struct Database {
     pub(crate) syncing: Syncing,
     /// The times of commits.
     stamps: Stamps,
-    /// For what the log says of rows.
+    /// Buffers for the log records of rows.
     spares: Spares,
 }
 
@@ -571,7 +571,7 @@ pub(crate) fn go_on(stop: &dyn Fn() -> bool) -> Result<()> {
     if stop() { Err(Error::interrupted()) } else { Ok(()) }
 }
 
-/// Checks that no key stands in two changes of one partition: they would not see each other.
+/// Checks that no key is in two changes of one partition: they would not see each other.
 fn check_distinct(changes: &[Prepared]) -> Result<()> {
     let place = |change: &Prepared| (change.table.id(), change.partition.clone());
     let mut counts: HashMap<_, usize> = HashMap::new();

@@ -87,8 +87,8 @@ impl Database {
     /// Makes the checkpoints after which files no longer contain blocks that only older headers
     /// name: otherwise a table without further changes would keep them for ever.
     fn give_back(&self) -> Result<()> {
-        /// What chunks have left is in the newest state until the first, and what a checkpoint
-        /// retires becomes free with the second one after it.
+        /// Blocks that chunks have left are in the newest state until the first checkpoint, and
+        /// blocks that a checkpoint retires become free with the second one after it.
         const CHECKPOINTS: usize = 3;
         let mut refused = None;
         for _ in 0..CHECKPOINTS {
@@ -266,7 +266,7 @@ impl Database {
         }
     }
 
-    /// What key indexes take now; maintenance alone says it.
+    /// Counts the memory of key indexes; only maintenance sets it.
     fn count_indexes(&self, bytes: usize) {
         let before = self.index_memory.held();
         match bytes.checked_sub(before) {
@@ -435,7 +435,7 @@ pub(crate) fn unless_too_large(result: Result<()>, refused: &mut Option<Error>) 
     }
 }
 
-/// What a round of maintenance came to.
+/// The result of a round of maintenance.
 #[derive(Debug, Default)]
 struct Round {
     done: bool,

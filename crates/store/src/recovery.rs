@@ -462,7 +462,7 @@ impl Recovery {
         Ok(())
     }
 
-    /// Why a file that no table has is not certainly what is left of one, if so.
+    /// Why a file without a table is not certainly a leftover, if so.
     fn why_kept(&self, id: TableId, path: &Path, log_end: u64) -> Option<String> {
         let ours = Identity { database: self.identity, table: id.0 };
         match BlockFile::identity_of(&self.env.disk, path) {
@@ -512,7 +512,7 @@ fn table_of(name: &str) -> Option<TableId> {
     (table_path(Path::new(""), id) == Path::new(name)).then_some(id)
 }
 
-/// Does to a table what a change did.
+/// Applies the change of a log record to a table.
 fn replay_in_table(table: &Arc<Table>, change: Change<'_>, version: u64, what: &str) -> Result<()> {
     let partition_of = |id: PartitionId| {
         table.partition_by_id(id).ok_or_else(|| {

@@ -23,7 +23,8 @@ const CHECKPOINTS: usize = 4;
 /// A commit waits no longer (microseconds) for room, nor is it looked for again before that.
 const PAUSE_MICROS: u64 = 1_000_000;
 
-/// Where nothing was written since it was looked for in vain, it is looked for again after this.
+/// If nothing was written since the last failed search for space, the search is repeated after
+/// this.
 const LONG_PAUSE_MICROS: u64 = 10 * PAUSE_MICROS;
 
 /// The last failed search for space, and the end of the log at that moment.
@@ -68,8 +69,8 @@ impl Database {
         refused.map_or(Ok(false), Err)
     }
 
-    /// Whether it was long ago, or before something was written, that room was looked for in vain; from
-    /// now on it was now.
+    /// Whether the last failed search for space is old, or was before the last write; records the
+    /// current time.
     fn is_worth_trying(&self, now: Tried) -> bool {
         let mut tried = self.work.tried.lock();
         if let Some(last) = *tried {

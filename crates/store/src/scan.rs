@@ -68,7 +68,7 @@ pub struct ScanUnit {
     layout: Arc<Layout>,
     version: Version,
     request: Arc<ScanRequest>,
-    /// What conditions on texts leave.
+    /// The bounds from conditions on texts.
     bounds: Option<Arc<Bounds>>,
     /// Keeps the version readable.
     _pin: Arc<Pin>,
@@ -216,9 +216,9 @@ impl ScanUnit {
     /// # Errors
     /// Errors of reading the description of a chunk.
     pub fn few_values(&self, column: usize) -> Result<Option<u64>> {
-        /// What a few thousand runs need.
+        /// The size of a few thousand runs.
         const FEW_RUNS: u64 = 32 << 10;
-        /// What a run takes, about.
+        /// The approximate size of a run.
         const RUN: u64 = 16;
         /// Chunks of fewer rows lie as they are, and say little of those of many.
         const FEW_ROWS: u64 = 8 << 10;

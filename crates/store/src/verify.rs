@@ -118,7 +118,7 @@ impl Verifier<'_> {
         self.add(place_of(part), what);
     }
 
-    /// What was read of a part; damage is a problem like others.
+    /// The result of reading a part; damage is a problem like others.
     fn read_of<T>(&mut self, part: &Part, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(read) => Ok(Some(read)),

@@ -52,7 +52,7 @@ impl Database {
         Ok(true)
     }
 
-    /// The same of what frees space, which makes room for its own record where it must.
+    /// The same for changes that free space, which makes room for its own record if necessary.
     fn commit_drop(&self, mut make: impl FnMut(&Self) -> Result<Option<Pending>>) -> Result<bool> {
         self.with_room(&|| false, || self.commit_change(&mut make))
     }
@@ -350,7 +350,7 @@ impl Database {
     }
 }
 
-/// A table with what it becomes.
+/// A table and its new state.
 struct Altered {
     table: Arc<Table>,
     schema: TableSchema,

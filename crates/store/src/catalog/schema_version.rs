@@ -50,7 +50,8 @@ impl Layout {
         self.primary.encode(self.rows_of(columns), |at| &columns[at])
     }
 
-    /// How many rows there are, by the first column of the key: of others a value may stand for all.
+    /// The number of rows, by the first column of the key: in other columns one value may represent
+    /// all.
     fn rows_of(&self, columns: &[ArrayRef]) -> usize {
         let column = self.schema.key.first().and_then(|&at| columns.get(at));
         column.map_or(0, |column| column.len())

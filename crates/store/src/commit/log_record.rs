@@ -195,7 +195,7 @@ impl<'a> Change<'a> {
 pub(crate) struct RecordWriter<'a> {
     /// All but the rows.
     head: Writer,
-    /// Rows, each with where in `head` they stand.
+    /// Rows, each with its position in `head`.
     rows: Vec<(usize, &'a [u8])>,
 }
 

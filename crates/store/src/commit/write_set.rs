@@ -36,7 +36,7 @@ pub enum Write {
         partition: Vec<u8>,
         /// A column each, in the order of the schema.
         columns: Vec<ArrayRef>,
-        /// What happens to keys that are there.
+        /// The handling of existing keys.
         mode: Mode,
     },
     /// Rows to delete, by their primary keys.

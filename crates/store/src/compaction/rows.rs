@@ -182,8 +182,8 @@ fn broken(error: arrow::error::ArrowError) -> Error {
     Error::internal("rows cannot be rearranged").caused_by(error)
 }
 
-/// The filler of a column for some rows: once if it can be. A long one for all of them would be more
-/// than Arrow's offsets can name, and most of what is gathered.
+/// The filler of a column for some rows: once if possible. A long one for all of them could exceed
+/// Arrow's offsets, and would be most of the gathered data.
 fn filler_of(layout: &Layout, at: usize, column: &StoredColumn, rows: usize) -> Result<ArrayRef> {
     let is_sorted_by = layout.schema.segment.iter().any(|it| it.column == at);
     let is_repeated = column.filler.is_none() || is_sorted_by;

@@ -77,7 +77,7 @@ impl Spares {
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    /// What is read, for errors: `the log record at 4096`.
+    /// The name of the input, for errors: `the log record at 4096`.
     what: &'a str,
 }
 

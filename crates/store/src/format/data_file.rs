@@ -31,7 +31,7 @@ pub(crate) struct DataFile {
     pub(crate) path: PathBuf,
     pub(crate) blocks: BlockFile,
     pub(crate) cache: Arc<Cache>,
-    /// What people call the table, if its definition says.
+    /// The name of the table, if its definition contains one.
     name: RwLock<Option<String>>,
     /// Nothing is given back any more.
     closed: AtomicBool,

@@ -114,7 +114,7 @@ impl Part {
 }
 
 impl Span {
-    /// What all conditions on a part leave.
+    /// The range that all conditions on a part leave.
     fn of(on: &[&Predicate], image: &dyn Fn(&Scalar) -> Option<Vec<u8>>) -> Self {
         let mut all = Self::default();
         for predicate in on {

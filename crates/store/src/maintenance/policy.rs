@@ -31,8 +31,8 @@ const GARBAGE_FULL: u64 = 145;
 
 /// From this share of their budget on that rows in memory take writers wait likewise, so that they
 /// are never stopped for long; early, so that a load has the speed that it can keep from its
-/// beginning on. What is in memory goes into every checkpoint, too. It lies above what is flushed
-/// whatever is in it: who waits there, waits for something.
+/// beginning on. What is in memory goes into every checkpoint, too. It is above the threshold at
+/// which partitions are flushed in any case, so that a waiting writer waits for a running flush.
 const MEMORY_SLOW: u64 = 250;
 const MEMORY_FULL: u64 = 1000;
 
@@ -120,7 +120,7 @@ pub(super) fn within(parts: &[Arc<Part>], most: u64, bytes: impl Fn(&Arc<Part>) 
 pub(super) fn readable_dead(table: &Table, horizon: Version) -> (usize, u64) {
     /// The default size of a row, if it is unknown.
     const ROW_BYTES: u64 = 64;
-    /// What the manifest says of each, however short the row is.
+    /// The size of each mark in the manifest, however short the row is.
     const MARK_BYTES: u64 = 12;
     let (mut all, mut bytes) = (0, 0_u64);
     for partition in table.partitions().iter() {

@@ -48,7 +48,7 @@ pub(crate) struct Chunk {
     fences: Mutex<Vec<(usize, Arc<Keys>)>>,
 }
 
-/// What there is once the description has been read.
+/// The state of the chunk after its description has been read.
 #[derive(Debug)]
 struct Opened {
     meta: Arc<ChunkMeta>,

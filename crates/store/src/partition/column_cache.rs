@@ -51,7 +51,7 @@ pub(crate) struct Resident {
     cache: Arc<Cache>,
     /// Replaced as a whole.
     columns: RwLock<Arc<Columns>>,
-    /// Which columns were asked for since the hand came by.
+    /// The columns that were used since the last pass of the hand.
     used: Box<[AtomicBool]>,
 }
 

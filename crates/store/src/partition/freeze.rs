@@ -17,7 +17,7 @@ use crate::database::{Committing, Database, go_on};
 /// How long a commit waits, as `innodb_lock_wait_timeout` has it.
 const WAIT: Duration = Duration::from_secs(50);
 
-/// How often it asks meanwhile whether it is to stop.
+/// How often it checks for cancellation meanwhile.
 const STOP_ASKED: Duration = Duration::from_millis(100);
 
 /// Keeps rows from being written to a table until it is dropped.

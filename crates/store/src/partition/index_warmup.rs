@@ -20,7 +20,7 @@ const LATELY: u64 = 3_600_000_000;
 /// About how many bytes of an index a row takes.
 const ROW_BYTES: usize = 14;
 
-/// What is asked right after a start has the processors for itself for so long.
+/// Statements right after a start have the processors for so long.
 const PAUSE: Duration = Duration::from_secs(2);
 
 impl Database {

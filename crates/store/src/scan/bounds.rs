@@ -24,7 +24,7 @@ use crate::partition::chunk::Chunk;
 pub(super) struct Bounds {
     /// The keys, and the positions of the columns that they are made of, in order.
     keys: Option<(KeyRanges, Vec<usize>)>,
-    /// What zone maps are asked, by positions of columns.
+    /// The conditions on zone maps, by positions of columns.
     zones: Vec<(usize, Predicate)>,
 }
 
@@ -193,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// What fulfils a condition when texts are filled up with spaces fulfils that on bytes.
+        /// Texts that meet a condition under PAD SPACE also meet the derived condition on bytes.
         #[test]
         fn bytes_leave_no_text_out(
             value in "[ a!\u{1}é]{0,5}", one in "[ a!\u{1}é]{0,5}", two in "[ a!\u{1}é]{0,5}",

@@ -199,7 +199,7 @@ impl ScanCursor {
         Ok(keep)
     }
 
-    /// The columns to read: those asked for and, where rows are hidden, those of the key.
+    /// The columns to read: the requested ones and, if rows are hidden, those of the key.
     fn needed(&self) -> Vec<usize> {
         let mut columns = self.unit.request.columns.clone();
         if self.unit.request.hidden.is_some() {
@@ -269,7 +269,7 @@ fn alive(dead: &Mask, first: usize, count: usize) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(words), bit, count)
 }
 
-/// What fulfils two conditions.
+/// The rows that meet two conditions.
 fn both(keep: Option<BooleanArray>, found: BooleanArray) -> Result<Option<BooleanArray>> {
     Ok(Some(match keep {
         None => found,

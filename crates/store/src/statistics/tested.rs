@@ -38,7 +38,7 @@ pub fn share_kept(column: &ColumnStatistics, test: &dyn ValueTest) -> Result<Opt
     Ok(Some((common + known.rest * (found / rest).max(least)).clamp(0.0, 1.0)))
 }
 
-/// Values that are asked, the common ones first, with their weights.
+/// The tested values, the common ones first, with their weights.
 struct Values<'a> {
     values: Vec<&'a Scalar>,
     weights: Vec<f64>,
