@@ -1,11 +1,11 @@
-//! `bench allocator`: what finding free units costs in a file that has been written over many
+//! `bench allocator`: the cost of finding free units in a file that has been overwritten many
 //! times.
 //!
-//! A layout is *aged*: blocks of 4 to 64 KiB, and then as many replacements as there are blocks, in
-//! each of which a random block is freed and one of another size allocated. From then on pairs of a
-//! free and an allocation are timed. The linear search goes on from the layout that the tree has
-//! made and must choose the same places; other libraries have other rules, so they age layouts of
-//! their own. Who is slow does as many pairs as the time allows.
+//! A layout is *aged*: blocks of 4 to 64 KiB are allocated, and then as many replacements as there
+//! are blocks, in each of which a random block is freed and one of another size allocated. From
+//! then on pairs of a free and an allocation are timed. The linear search continues from the layout
+//! that the tree has made and must choose the same places; other libraries have other rules, so
+//! they age layouts of their own. Slow allocators execute as many pairs as the time allows.
 
 mod contender;
 

@@ -34,7 +34,7 @@ const SOURCES: u64 = 1000;
 /// Seconds of a partition.
 const PARTITION_SECONDS: u64 = 7200;
 
-/// Rows of half an hour, in whole batches: what is loaded again after a crash.
+/// Rows of half an hour, in whole batches: they are loaded again after a crash.
 pub(crate) const HALF_HOUR: u64 = (RATE * 1800).div_ceil(BATCH) * BATCH;
 
 /// The columns, as `CREATE TABLE` of Pelorus and MariaDB has them.
@@ -156,7 +156,7 @@ fn columns(rows: Range<u64>) -> Vec<ArrayRef> {
     ints.chain([texts]).collect()
 }
 
-/// Loads pieces as one commit, leaving rows out that are there; gives how many were new.
+/// Loads pieces as one commit, skipping existing rows; returns the number of new rows.
 pub(crate) fn load(
     database: &Database,
     table: TableId,

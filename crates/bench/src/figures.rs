@@ -1,5 +1,5 @@
-//! The figures of the benchmarks of native tables: series of numbers by case and system, judged and
-//! printed.
+//! Results of the benchmarks of native tables: series of numbers by case and system, compared with
+//! their targets and printed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,25 +11,25 @@ use crate::measured::{Machine, median};
 use crate::report::{Target, figure, print_targets};
 use crate::setting;
 
-/// What was measured of one case on one system.
+/// The measurements of one case on one system.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Series {
-    /// What was done.
+    /// The name of the case.
     pub(crate) case: String,
-    /// Who did it.
+    /// The measured system.
     pub(crate) system: String,
-    /// What the values are.
+    /// The unit of the values.
     pub(crate) unit: String,
     /// The values, in the order of time.
     pub(crate) values: Vec<f64>,
 }
 
-/// All figures of a run; also what a program in Python writes.
+/// All figures of a run, including those that a program in Python writes.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Figures {
     /// The series, in the order of the table.
     pub(crate) series: Vec<Series>,
-    /// What could not be measured, with the reason.
+    /// Cases that could not be measured, with the reason.
     #[serde(default)]
     pub(crate) missing: BTreeMap<String, String>,
     /// Versions, settings, sizes.
@@ -63,14 +63,14 @@ struct File<'a> {
 }
 
 impl Figures {
-    /// None yet. How busy the machine is besides is kept, since it explains odd figures.
+    /// No values yet. The load of the machine is recorded, since it explains outliers.
     pub(crate) fn begin() -> Self {
         let mut figures = Self::default();
         figures.fact("load of the machine at the start", load());
         figures
     }
 
-    /// Keeps values; none at all are not kept.
+    /// Adds values, if there are any.
     pub(crate) fn add(&mut self, case: &str, system: &str, unit: &str, values: Vec<f64>) {
         if !values.is_empty() {
             let (case, system, unit) = (case.to_owned(), system.to_owned(), unit.to_owned());
@@ -94,7 +94,7 @@ impl Figures {
         self.values(case, system).map(median)
     }
 
-    /// Takes over what a program in Python has measured.
+    /// Reads the measurements of a program in Python.
     pub(crate) fn read(&mut self, path: &Path) -> anyhow::Result<()> {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("cannot read {path:?}"))?;

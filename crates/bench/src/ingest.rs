@@ -1,9 +1,9 @@
 //! `bench ingest`: loading the events, loading the last half hour again, dropping a partition.
 //!
 //! Pelorus in process loads all rows, in synchronous commits of 40,000, by one thread that also
-//! makes the rows; its rates count both. The peers load the first rows of the same table, and
-//! Pelorus's rate over those stands beside theirs; the time in which Python prepares a batch for
-//! a peer does not count. Peers commit durably as well, where they can.
+//! generates the rows; its rates count both. The peers load the first rows of the same table, and
+//! the report shows Pelorus's rate over those rows next to theirs; the time in which Python
+//! prepares a batch for a peer does not count. Peers commit durably as well, if they can.
 
 use crate::events::{self, BATCH, HALF_HOUR};
 use crate::figures::Figures;

@@ -1,5 +1,4 @@
-//! What measurements have in common: a clock, a folder of their own, an open store, memory and
-//! disk in use.
+//! Shared parts of measurements: a clock, a temporary folder, an open store, memory and disk usage.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ impl Watch {
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// An empty folder beside the figures.
+    /// An empty folder next to the results.
     pub(crate) fn new(name: &str) -> anyhow::Result<Self> {
         let path = setting::figures()?.join(format!("{name}.{}", std::process::id()));
         std::fs::create_dir_all(&path).with_context(|| format!("cannot create {path:?}"))?;
@@ -87,9 +86,9 @@ impl Store {
         Ok(Self { database, maintenance })
     }
 
-    /// Flushes and merges what is due, and makes checkpoints until there is nothing left to do and
-    /// the room of what they no longer refer to is free: the file's older header refers to the
-    /// checkpoint before the last.
+    /// Runs all due flushes and merges, and writes checkpoints until nothing is left to do and the
+    /// unreferenced blocks are free: the file's older header refers to the checkpoint before the
+    /// last.
     pub(crate) fn settle(&self) -> anyhow::Result<()> {
         let state = || {
             let of = |table: &Arc<Table>| (table.file_usage(), table.parts_usage());
@@ -126,7 +125,7 @@ impl Drop for Store {
     }
 }
 
-/// What this process, and others of the machine, took so far.
+/// The resources that this process, and others of the machine, have used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Effort {
     /// Seconds of all cores that this process computed.
@@ -138,7 +137,7 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// Up to now; what the system does not tell is 0.
+    /// The current values; 0 if the system does not report one.
     pub(crate) fn so_far() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         // Both count in hundredths of a second. The name of the process, in brackets, may hold

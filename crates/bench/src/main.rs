@@ -1,20 +1,23 @@
-//! Runs a benchmark with its peers, judges it against its targets, and keeps the figures.
+//! Runs a benchmark with its peers, compares it with its targets, and stores the results.
 //!
-//! Each benchmark writes `target/bench/NAME.json` and prints its tables; the last line is
-//! `N targets met, M missed`. Peers that are driven from Python are measured by programs in
-//! `scripts/pelorus_tools`, which this one starts.
+//! Each benchmark writes `target/bench/NAME.json` and prints its tables; the last line is `N
+//! targets met, M missed`. Peers that are driven from Python are measured by programs in
+//! `scripts/pelorus_tools`, which this program starts.
 //!
 //! | module | what it measures |
 //! | --- | --- |
 //! | [`ontime`] | the reference queries over links: MariaDB, Spark, DuckDB, Pelorus |
-//! | [`mirror`] | mirrors of a MySQL server: first reading, stream, latency, cost, queries |
+//! | [`mirror`] | mirrors of a MySQL server: initial snapshot, stream, latency, cost, queries |
 //! | [`ingest`] | the events workload: Pelorus, MariaDB, DuckDB, ClickHouse |
 //! | [`point`] | look-ups by primary key |
-//! | [`update`] | random upserts with scans beside them |
+//! | [`update`] | random upserts with concurrent scans |
 //! | [`recovery`] | opening after a crash |
 //! | [`scan`] | full scans of TPC-H's `lineitem`: Pelorus, DuckDB |
 //! | [`sizes`] | bytes of a row: Pelorus, DuckDB, ClickHouse, Parquet |
 //! | [`allocator`] | finding free units in an aged file |
+//!
+//! The other modules are shared: workloads (`events`, `wide`), results (`figures`, `measured`,
+//! `report`), and the environment of a run (`lab`, `setting`).
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
 

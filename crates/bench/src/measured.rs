@@ -1,4 +1,4 @@
-//! What the measuring program has written.
+//! Reads the results that a measuring program in Python has written.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Measured {
     /// Rows of the table.
     pub(crate) rows: u64,
-    /// What it was measured on.
+    /// The machine of the measurement.
     pub(crate) machine: Machine,
     /// The times.
     pub(crate) cases: Vec<Times>,
@@ -33,7 +33,7 @@ pub(crate) struct Machine {
 /// The counted runs of one case on one system.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Times {
-    /// The query, and what was special.
+    /// The query, and special conditions.
     pub(crate) case: String,
     /// The system.
     pub(crate) system: String,
@@ -41,7 +41,7 @@ pub(crate) struct Times {
     pub(crate) times_ms: Vec<f64>,
 }
 
-/// What is known besides times.
+/// Known facts other than times.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Facts {
     /// The most memory that Pelorus held.

@@ -1,9 +1,9 @@
 //! `bench mirror`: mirrors of a MySQL server's tables, with the server on the same cores.
 //!
-//! The program in Python measures the first reading of a table of 16 columns beside `mysqldump`,
-//! how fast a stream catches up, how long a commit takes to be seen, what sysbench's
-//! `oltp_read_write` loses by being mirrored, the reference queries on a mirror against MySQL, and
-//! what Spark and DuckDB take to copy the table, to see a change, and for the same queries.
+//! The program in Python measures the initial snapshot of a table of 16 columns compared with
+//! `mysqldump`, the catch-up rate of a stream, the latency until a commit is visible, the slowdown
+//! of sysbench's `oltp_read_write` by a mirror, the reference queries on a mirror against MySQL,
+//! and the times of Spark and DuckDB to copy the table, to see a change, and for the same queries.
 
 use crate::figures::Figures;
 use crate::lab::Folder;
@@ -14,7 +14,7 @@ const OURS: &str = "pelorus";
 const THEIRS: &str = "mysql";
 const PARTS: &str = "snapshot,stream,latency,load,queries,peers";
 
-/// Seconds behind that are no lag: what moves below it is the pace of the commits.
+/// A lag of fewer seconds counts as none: it only reflects the pace of the commits.
 const LAG: f64 = 0.1;
 
 /// Rows a second that a first reading need not exceed, whatever `mysqldump` does.

@@ -1,7 +1,7 @@
 //! `bench point`: look-ups of whole rows of 13 columns by primary key, in process.
 //!
-//! The rows are in memory: a full scan brings them there. Every look-up takes a snapshot of its own
-//! and a random row, and what it gives is verified outside of its time.
+//! The rows are in memory: a full scan loads them. Every look-up takes a snapshot of its own and a
+//! random row, and its result is verified outside of the measured time.
 
 use std::sync::Arc;
 

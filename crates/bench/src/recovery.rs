@@ -1,8 +1,9 @@
-//! `bench recovery`: opening a database whose log has everything since the beginning, as after a
-//! crash just before the first checkpoint.
+//! `bench recovery`: opening a database whose log contains everything since the beginning, as after
+//! a crash just before the first checkpoint.
 //!
-//! Rows of the events workload are committed without a checkpoint, and the database is dropped as
-//! it is. What opening it again costs is the replay of the log. Then all rows are read and counted.
+//! Rows of the events workload are committed without a checkpoint, and the database is dropped
+//! without a shutdown. Opening it again costs the replay of the log. Then all rows are read and
+//! counted.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use crate::measured::{Facts, Machine, Measured};
 /// Something to reach.
 #[derive(Debug, Serialize)]
 pub(crate) struct Target {
-    /// What was measured, with its unit.
+    /// The measured quantity, with its unit.
     pub(crate) what: String,
     /// The most (or least) that it may be.
     limit: f64,
@@ -44,7 +44,7 @@ struct Case {
     runs: usize,
 }
 
-/// Everything that is kept of a run.
+/// The report of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     name: &'static str,
@@ -58,7 +58,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Sums up what was measured.
+    /// Sums up the measurements.
     pub(crate) fn new(
         name: &'static str,
         commit: String,

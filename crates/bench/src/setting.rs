@@ -1,4 +1,4 @@
-//! What the environment says of a run: sizes, folders, the commit.
+//! Settings of a run from the environment: sizes, folders, the commit.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -21,7 +21,7 @@ pub(crate) fn number(given: Option<u64>, name: &str, default: u64) -> anyhow::Re
     }
 }
 
-/// The folder of what is built.
+/// The folder of build results.
 pub(crate) fn target() -> PathBuf {
     PathBuf::from(setting("CARGO_TARGET_DIR").unwrap_or_else(|| "target".to_owned()))
 }

@@ -1,4 +1,5 @@
-//! `bench sizes`: bytes of a row on the disk and in memory, beside DuckDB, ClickHouse and Parquet.
+//! `bench sizes`: bytes of a row on disk and in memory, compared with DuckDB, ClickHouse and
+//! Parquet.
 //!
 //! The program in Python loads the events, taxi trips and TPC-H's `lineitem` into all of them.
 

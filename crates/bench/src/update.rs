@@ -1,9 +1,10 @@
-//! `bench update`: random upserts by primary key, with full scans beside them.
+//! `bench update`: random upserts by primary key, with concurrent full scans.
 //!
-//! One thread makes and writes commits of 40,000 random rows, durably. Another reads all columns of
-//! all rows, by turns of the table that is written and of a twin that nobody touches: what the
-//! writers take of the cores and of memory hits both, so that the ratio is what the updates cost
-//! the scans. Each scan is verified. The scans before and after the writing are shown as well.
+//! One thread generates and writes commits of 40,000 random rows, durably. Another reads all
+//! columns of all rows, alternating between the table that is written and an identical table
+//! without writes: both scans lose the same cores and memory to the writers, so that the ratio is
+//! the cost of the updates for the scans. Each scan is verified. The scans before and after the
+//! writing are shown as well.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -112,7 +113,7 @@ fn scan_once(database: &Arc<Database>, of: Filled) -> anyhow::Result<f64> {
     Ok(seconds * 1e9 / rows as f64)
 }
 
-/// Upserts for some time with scans beside them; gives the sizes of the file.
+/// Runs upserts for some time with concurrent scans; returns the sizes of the file.
 fn beside(
     database: &Arc<Database>,
     (updated, twin): (Filled, Filled),

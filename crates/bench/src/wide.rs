@@ -1,5 +1,5 @@
-//! A table of 13 columns by number, for look-ups and updates: ten numbers, a time and two texts.
-//! What a row has follows from its number and from how often it was written.
+//! A table of 13 columns for look-ups and updates: ten numbers, a time and two texts. The content
+//! of a row follows from its number and from how often it was written.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ pub(crate) fn fill(database: &Database, rows: u64, history: History) -> anyhow::
     Ok(table)
 }
 
-/// What a full scan has seen.
+/// The results of a full scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scanned {
     pub(crate) rows: u64,
@@ -140,7 +140,7 @@ pub(crate) fn scan(snapshot: &TableSnapshot) -> anyhow::Result<Scanned> {
             scanned.rows += batch.num_rows() as u64;
             let ids = batch.column(0).as_primitive::<Int64Type>();
             scanned.ids += ids.values().iter().map(|id| id.cast_unsigned()).sum::<u64>();
-            // What nobody looks at need not even be in memory.
+            // Values that are never read need not even be in memory.
             std::hint::black_box(batch.columns().iter().map(looked_at).fold(0, u64::wrapping_add));
         }
     }
@@ -168,7 +168,7 @@ fn looked_at(column: &ArrayRef) -> u64 {
     words.wrapping_add(offsets).wrapping_add(rest)
 }
 
-/// What a full scan of rows from 0 on must see.
+/// The expected results of a full scan of rows from 0 on.
 pub(crate) fn whole(rows: u64) -> Scanned {
     Scanned { rows, ids: rows * rows.saturating_sub(1) / 2 }
 }

@@ -1,6 +1,7 @@
-//! Text of the charsets that are read here, as UTF-8.
+//! Converts text of the supported charsets to UTF-8.
 //!
-//! These are UTF-8 and the other forms of Unicode, ASCII, `latin1`, and those that have a [`Table`].
+//! These are UTF-8 and the other forms of Unicode, ASCII, `latin1`, and those that have a
+//! [`Table`].
 
 use std::borrow::Cow;
 

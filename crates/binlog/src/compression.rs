@@ -106,8 +106,8 @@ pub(crate) fn inflate(bytes: &[u8]) -> Result<Vec<u8>> {
     zlib(reader.rest(), length, true)
 }
 
-/// Uncompresses a zlib stream, with zlib's header or without, that must give exactly `length` bytes.
-/// What is allocated grows with what is there.
+/// Uncompresses a zlib stream, with zlib's header or without, that must give exactly `length`
+/// bytes. The allocation grows with the input.
 pub(crate) fn zlib(bytes: &[u8], length: u64, header: bool) -> Result<Vec<u8>> {
     if length > MAX_EVENT {
         return Err(malformed("length of a compressed event"));

@@ -1,5 +1,5 @@
-//! Bytes to events, with what must be remembered from one event to the next: the format of the
-//! file, and the tables of the statement.
+//! [`Decoder`]: decodes bytes to events, with the state between events: the format of the file, and
+//! the tables of the statement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ const MAX_TABLES: usize = 65_536;
 
 /// Turns the events of a file, or of a server's dump, into [`LogEvent`]s.
 ///
-/// Give the bytes of one event to [`Self::push`], then take events with [`Self::next_event`] until there is
-/// none: a compressed transaction is one event in the log and gives many. After an error the state
-/// is of no use; begin anew with a new decoder.
+/// Give the bytes of one event to [`Self::push`], then take events with [`Self::next_event`] until
+/// there is none: a compressed transaction is one event in the log and gives many. After an error
+/// the state is of no use; begin again with a new decoder.
 #[derive(Debug, Default)]
 pub struct Decoder {
     format: Option<Arc<FormatDescription>>,
@@ -182,7 +182,7 @@ impl Decoder {
         })
     }
 
-    /// Statements end what tables are open: row events of the next one name theirs anew.
+    /// Statements end what tables are open: row events of the next one name theirs again.
     fn query(&mut self, query: Query) -> Event {
         self.tables.clear();
         Event::Query(query)

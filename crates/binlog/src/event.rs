@@ -1,4 +1,4 @@
-//! The events that a [`Decoder`](crate::Decoder) gives.
+//! [`Event`]: the events that a [`Decoder`](crate::Decoder) returns.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ pub struct LogEvent {
     /// Whether the event came out of a compressed transaction: its `end_position` says nothing
     /// then, and the position moves on with the event that follows the transaction.
     pub inner: bool,
-    /// What the event says.
+    /// The content of the event.
     pub event: Event,
 }
 
-/// What an event says.
+/// The content of an event.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// How the events that follow are written.
@@ -79,12 +79,12 @@ pub enum Event {
     Skipped(u8),
 }
 
-/// Where the log goes on.
+/// The next file and position of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotate {
     /// The file.
     pub file: String,
-    /// The position of its first event (4), or of where the dump was asked to begin.
+    /// The position of its first event (4), or of the start of the requested dump.
     pub position: u64,
     /// Whether the sending thread made the event up: it is in no file.
     pub artificial: bool,

@@ -10,7 +10,7 @@ use pelorus_error::{Error, Result};
 use crate::header::HEADER_LEN;
 use crate::reader::{Reader, malformed};
 
-/// What follows an event's body.
+/// The checksum after an event's body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksum {
     /// Nothing.
@@ -66,8 +66,8 @@ impl FormatDescription {
         self.server_version.contains("MariaDB")
     }
 
-    /// Bytes of the fixed part of a type of events, or of what this crate knows for types that the
-    /// description does not reach.
+    /// Bytes of the fixed part of an event type, or the length that this crate knows for types
+    /// beyond the description.
     pub(crate) fn post_header_length(&self, kind: u8) -> Option<u8> {
         self.post_header_lengths.get(usize::from(kind).checked_sub(1)?).copied()
     }

@@ -77,7 +77,7 @@ impl GtidSet {
             .is_some_and(|intervals| holds(intervals, gtid.number, gtid.number))
     }
 
-    /// Adds a transaction; `false` when it is there already.
+    /// Adds a transaction; `false` if the set already contains it.
     pub fn add(&mut self, gtid: &Gtid) -> bool {
         // A source is known as a rule: its name is copied only the first time.
         match self.sources.get_mut(&gtid.source) {
@@ -244,7 +244,7 @@ impl FromStr for GtidSet {
     type Err = Error;
 
     /// Reads what MySQL reads: white space is of no account, intervals come in any order, a tag
-    /// holds for the intervals behind it.
+    /// holds for the intervals after it.
     fn from_str(text: &str) -> Result<Self> {
         let mut set = GtidSet::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

@@ -18,7 +18,7 @@ const FLAG_ARTIFICIAL: u16 = 0x20;
 /// `LOG_EVENT_IGNORABLE_F`: who does not know the event may skip it.
 const FLAG_IGNORABLE: u16 = 0x80;
 
-/// What every event begins with.
+/// The header of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventHeader {
     /// When the statement began, in seconds since 1970 UTC; 0 in artificial events.
@@ -29,7 +29,7 @@ pub struct EventHeader {
     pub server_id: u32,
     /// Bytes of the whole event, header and checksum included.
     pub length: u32,
-    /// The position behind the event in its file, modulo 2^32; 0 in artificial events and inside
+    /// The position after the event in its file, modulo 2^32; 0 in artificial events and inside
     /// compressed transactions.
     pub end_position: u32,
     /// Flags.
@@ -63,7 +63,7 @@ impl EventHeader {
         self.flags & FLAG_ARTIFICIAL != 0
     }
 
-    /// Whether who does not know the event may skip it.
+    /// Whether a reader that does not know the event may skip it.
     pub fn is_ignorable(&self) -> bool {
         self.flags & FLAG_IGNORABLE != 0
     }

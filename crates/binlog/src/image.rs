@@ -52,8 +52,8 @@ pub struct ImageBuilder {
     rows: usize,
     changes: Vec<DocumentChange>,
     bound: Option<(Arc<TableMap>, Vec<Step>)>,
-    /// What the image of before has in each column of the table, of the row at hand; empty where
-    /// nobody asks.
+    /// The before-image's value in each column of the table, for the current row; empty if it is
+    /// not needed.
     old: Vec<Old>,
 }
 
@@ -118,10 +118,11 @@ impl ImageBuilder {
     }
 
     /// Appends the images of before or after of an event; one row for each, none if it has no such
-    /// images. Gives the number of rows.
+    /// images. Returns the number of rows.
     ///
     /// # Errors
-    /// When the bytes are no such images or a value cannot be held. Nothing is appended then.
+    /// When the bytes are no such images or a value cannot be held. Nothing is appended in this
+    /// case.
     pub fn append(&mut self, event: &RowsEvent, image: Image) -> Result<usize> {
         let wanted = match image {
             Image::Before => event.kind.has_before(),
@@ -270,7 +271,7 @@ impl ImageBuilder {
         })
     }
 
-    /// Reads an image in which some documents are told by their changes.
+    /// Reads an image in which some documents are partial updates.
     fn read_changes(
         &mut self,
         steps: &[Step],
@@ -314,7 +315,7 @@ impl ImageBuilder {
         })
     }
 
-    /// Takes the arrays; the builder goes on empty.
+    /// Takes the arrays; the builder is then empty.
     ///
     /// # Errors
     /// When text is not UTF-8.
@@ -350,7 +351,7 @@ fn note_presence(bits: &mut Option<BooleanBufferBuilder>, has: bool, rows: usize
     }
 }
 
-/// Visits the values of an image: column, bytes (`None` for NULL), bytes left behind the value.
+/// Visits the values of an image: column, bytes (`None` for NULL), bytes left after the value.
 fn walk<'a>(
     steps: &[Step],
     present: &Present,

@@ -50,7 +50,8 @@ pub(crate) fn patched(document: &[u8], changes: &[u8]) -> Result<String> {
     write::text(&json)
 }
 
-/// Applies the changes of a document to its text: for [`crate::DocumentChange`]. Gives the new text.
+/// Applies the changes of a document to its text: for [`crate::DocumentChange`]. Returns the new
+/// text.
 ///
 /// # Errors
 /// When the text is no JSON, or the changes are none of it (1835).

@@ -1,5 +1,5 @@
 //! The binlog of MySQL (5.7 to 9.7) and MariaDB (10.11 to 12): bytes to events, and the rows in them to
-//! Arrow arrays. No input or output here: whoever reads a file or a server's dump brings the bytes.
+//! Arrow arrays. This crate does no I/O: the caller supplies the bytes.
 //!
 //! ```no_run
 //! # fn dump() -> Vec<bytes::Bytes> { Vec::new() }

@@ -1,8 +1,8 @@
 //! MariaDB's GTIDs (`domain-server-sequence`) and positions: the latest GTID of each domain.
 //!
 //! Within a domain the binlog is one order, whichever servers wrote it, and sequence numbers grow
-//! along it (a server never gives a number that is not larger than all that it has seen of the
-//! domain). So the latest number of a domain stands for all before it.
+//! along it (a server never assigns a number that is not larger than all that it has seen of the
+//! domain). So the latest number of a domain represents all before it.
 
 use std::collections::BTreeMap;
 use std::fmt;

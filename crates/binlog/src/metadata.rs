@@ -1,5 +1,5 @@
-//! The optional metadata behind a TABLE_MAP: pieces with a type (1 byte), a length and a value. MySQL
-//! 8 and MariaDB 10.5 write the signs of numbers and the charsets always, the rest under
+//! The optional metadata after a TABLE_MAP: pieces with a type (1 byte), a length and a value.
+//! MySQL 8 and MariaDB 10.5 always write the signs of numbers and the charsets, the rest under
 //! `binlog_row_metadata = FULL`. Source: `Optional_metadata_field_type` in MySQL's `rows_event.h`.
 
 use pelorus_error::Result;

@@ -1,4 +1,4 @@
-//! How far a reader of a binlog has come.
+//! [`Position`]: the position up to which a binlog has been read.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,13 +8,14 @@ use pelorus_error::{Code, Error, Result};
 use crate::gtid::{Gtid, GtidSet};
 use crate::maria::{MariaGtid, MariaGtids};
 
-/// A position in the binlog: what has been read, and where to go on.
+/// A position in the binlog: the events that have been read, and the next one.
 ///
-/// Positions of GTIDs hold on every server that replicates the same transactions. A file and an
-/// offset hold on one server only, so they must be given up when another server takes its place.
+/// Positions of GTIDs are valid on every server that replicates the same transactions. A file and
+/// an offset are valid on one server only, so they must be discarded when another server takes its
+/// place.
 ///
-/// The text form ([`fmt::Display`], [`FromStr`]) is for keeping: `mysql:uuid:1-5`,
-/// `mariadb:0-1-7`, `file:bin.000003:1234`.
+/// The text form ([`fmt::Display`], [`FromStr`]) is for storage: `mysql:uuid:1-5`, `mariadb:0-1-7`,
+/// `file:bin.000003:1234`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
     /// All that has been read, on a MySQL with GTIDs.
@@ -30,7 +31,7 @@ pub enum Position {
     },
 }
 
-/// One step on: what the end of a transaction (or a rotation) makes of a position.
+/// The change of a position by the end of a transaction or by a rotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A transaction of a MySQL with GTIDs.
@@ -88,7 +89,7 @@ impl Position {
     }
 
     /// Whether everything up to `other` has been read at this position: whether it is `other` or
-    /// beyond. `None` where that cannot be told: positions of two kinds, or in files of two series.
+    /// beyond. `None` if that is unknown: positions of two kinds, or in files of two series.
     pub fn has_passed(&self, other: &Position) -> Option<bool> {
         match (self, other) {
             (Position::MySql(mine), Position::MySql(theirs)) => Some(theirs.is_subset(mine)),
@@ -106,8 +107,8 @@ impl Position {
 }
 
 impl Position {
-    /// How many transactions `other` has that this position has not; `None` where that cannot be
-    /// told: positions in files, or of two kinds.
+    /// How many transactions `other` has that this position has not; `None` if that is unknown:
+    /// positions in files, or of two kinds.
     pub fn behind(&self, other: &Position) -> Option<u64> {
         match (self, other) {
             (Position::MySql(mine), Position::MySql(theirs)) => {

@@ -1,4 +1,4 @@
-//! QUERY events: statements, with what they need to mean the same elsewhere.
+//! QUERY events: statements, with the session state that they need.
 //!
 //! Body: thread (4), seconds of execution (4), length of the database's name (1), error (2), length
 //! of the status variables (2), the status variables, the database and a zero, the text. Sources:
@@ -27,7 +27,7 @@ pub struct Query {
     pub error: u16,
     /// The current database; empty for none.
     pub database: String,
-    /// What the text is to be read under.
+    /// The session state under which the text must be read.
     pub status: Status,
     /// The statement as the client sent it, in [`Status::client`]'s charset.
     pub bytes: Bytes,
@@ -40,7 +40,7 @@ pub struct Status {
     pub flags2: Option<u32>,
     /// `sql_mode`, as the server's bits.
     pub sql_mode: Option<u64>,
-    /// The collation of `character_set_client`: what the text is written in.
+    /// The collation of `character_set_client`: the charset of the text.
     pub client: Option<Collation>,
     /// `collation_connection`: of literals.
     pub connection: Option<Collation>,
@@ -58,7 +58,8 @@ pub struct Status {
     pub auto_increment: Option<(u16, u16)>,
     /// Microseconds of the moment in the header, where the statement uses them.
     pub microseconds: Option<u32>,
-    /// The databases that the statement changes; `None` when not told, or too many.
+    /// The databases that the statement changes; `None` if the event does not contain them, or has
+    /// too many.
     pub databases: Option<Vec<String>>,
     /// `explicit_defaults_for_timestamp` (MySQL 8).
     pub explicit_defaults_for_timestamp: Option<bool>,
@@ -92,16 +93,16 @@ impl Query {
         charset::decode(self.status.client.unwrap_or(Collation(33)), &self.bytes)
     }
 
-    /// Whether the client has sent its text as it is (`SET NAMES binary`): names are UTF-8 then, and
-    /// literals in the charsets of their columns.
+    /// Whether the client sent its text without a charset (`SET NAMES binary`): names are UTF-8
+    /// then, and literals in the charsets of their columns.
     pub fn is_binary(&self) -> bool {
         self.status.client == Some(Collation(63))
     }
 }
 
 impl Status {
-    /// Reads the variables; whatever follows a variable that is not known stays unread, because its
-    /// length is not told.
+    /// Reads the variables; the part after an unknown variable stays unread, because its length is
+    /// unknown.
     fn read(bytes: &[u8]) -> Result<Self> {
         let mut this = Self::default();
         let mut reader = Reader::new(bytes);
@@ -119,7 +120,7 @@ impl Status {
             0 => self.flags2 = Some(reader.u32()?),
             1 => self.sql_mode = Some(reader.u64()?),
             2 => {
-                // The catalog of MySQL 5.0, with a zero behind it.
+                // The catalog of MySQL 5.0, with a zero after it.
                 reader.short_bytes()?;
                 reader.zero()?;
             }
@@ -176,7 +177,7 @@ fn databases(reader: &mut Reader<'_>) -> Result<Option<Vec<String>>> {
     (0..count).map(|_| utf8(reader.nul_bytes()?, "a database")).collect::<Result<_>>().map(Some)
 }
 
-/// Puts the uncompressed text of MariaDB's QUERY_COMPRESSED behind the part in front of it.
+/// Puts the uncompressed text of MariaDB's QUERY_COMPRESSED after the part in front of it.
 pub(crate) fn decompressed(
     body: &Bytes,
     inflate: impl Fn(&[u8]) -> Result<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Reads the bytes of an event from front to back. Every method fails rather than read past the
+//! [`Reader`]: a cursor over the bytes of an event. Every method fails rather than read past the
 //! end, and none allocates.
 
 use pelorus_error::{Code, Error, Result};

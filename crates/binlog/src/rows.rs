@@ -13,7 +13,7 @@ use crate::header::EventType;
 use crate::reader::{Reader, malformed};
 use crate::table_map::{TableMap, table_id};
 
-/// What happened to the rows.
+/// The kind of the change to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowsKind {
     /// New rows: one image each.
@@ -41,7 +41,7 @@ impl RowsKind {
 /// Rows of a table.
 #[derive(Clone, Debug)]
 pub struct RowsEvent {
-    /// What happened to them.
+    /// The kind of the change.
     pub kind: RowsKind,
     /// The table.
     pub table: Arc<TableMap>,
@@ -93,7 +93,7 @@ impl Present {
     }
 }
 
-/// What a type of events says of its rows.
+/// The form of the rows in a type of events.
 pub(crate) struct Form {
     pub(crate) kind: RowsKind,
     pub(crate) version: u8,

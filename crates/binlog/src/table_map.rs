@@ -20,7 +20,7 @@ const MAX_COLUMNS: usize = 65_535;
 /// A table as the log describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMap {
-    /// The number by which rows name the table; new whenever the server opens the table anew.
+    /// The number by which rows name the table; new whenever the server opens the table again.
     pub id: u64,
     /// The database.
     pub database: String,
@@ -29,7 +29,7 @@ pub struct TableMap {
     /// The columns, those that are invisible or generated included.
     pub columns: Vec<SourceColumn>,
     /// The primary key: columns (from 0) with the length of their prefix in characters, 0 for the
-    /// whole column. `None` when the log does not tell (`binlog_row_metadata = MINIMAL`).
+    /// whole column. `None` if the log does not contain it (`binlog_row_metadata = MINIMAL`).
     pub primary_key: Option<Vec<(usize, u64)>>,
 }
 

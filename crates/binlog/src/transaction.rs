@@ -1,4 +1,4 @@
-//! Where transactions begin and end: GTID events of MySQL and MariaDB, XA.
+//! Transaction events: GTID events of MySQL and MariaDB, and XA, which begin and end transactions.
 //!
 //! Sources: MySQL's `control_events.h` (`Gtid_event`) and `libs/mysql/serialization` for the tagged
 //! form; MariaDB's `Gtid_log_event`, `Gtid_list_log_event` in `sql/log_event.h`.
@@ -29,15 +29,15 @@ pub struct GtidEvent {
     pub original_server_version: Option<u32>,
     /// MySQL 8: version of the server that wrote this event.
     pub immediate_server_version: Option<u32>,
-    /// MariaDB: what its flags say.
+    /// MariaDB: its flags.
     pub mariadb: Option<MariaDbFlags>,
 }
 
-/// What MariaDB says of a transaction.
+/// MariaDB's flags of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MariaDbFlags {
-    /// One event alone: DDL, or what cannot be rolled back. Otherwise this event stands for `BEGIN`, and
-    /// the transaction goes on to its XID, `COMMIT` or XA PREPARE.
+    /// One event alone: DDL, or a change that cannot be rolled back. Otherwise this event
+    /// represents `BEGIN`, and the transaction goes on to its XID, `COMMIT` or XA PREPARE.
     pub standalone: bool,
     /// DDL.
     pub ddl: bool,
@@ -142,9 +142,9 @@ impl GtidEvent {
         Ok(this)
     }
 
-    /// MySQL's GTID_TAGGED_LOG: a message of its serialization library, version 1. In front of the
-    /// fields stand the version, the size of the message and the last field that a reader must
-    /// know; each field is its number and its value, and fields may be missing.
+    /// MySQL's GTID_TAGGED_LOG: a message of its serialization library, version 1. Before the
+    /// fields are the version, the size of the message and the last field that a reader must know;
+    /// each field is its number and its value, and fields may be missing.
     pub(crate) fn read_tagged(body: &[u8]) -> Result<Self> {
         /// The last field known here.
         const KNOWN: u64 = 11;

@@ -1,4 +1,4 @@
-//! Which units of a file are free: first fit in O(log n) by a tree of holes with the largest hole
+//! The allocator of a file's units: first fit in O(log n) by a tree of holes with the largest hole
 //! of each subtree.
 //!
 //! The idea of the max-hole-size tree is PerconaFT's (change FT-724 of 2016). Different here: all
@@ -129,7 +129,7 @@ impl Allocator {
         self.take(hole, units)
     }
 
-    /// Allocates behind everything that is allocated, for bulk loads that want to be contiguous.
+    /// Allocates after everything that is allocated, for bulk loads that want to be contiguous.
     ///
     /// # Errors
     /// As [`Allocator::allocate`].

@@ -1,4 +1,4 @@
-//! The open block file: its parts, its creation, and its errors.
+//! [`BlockFile`]: the open block file, its parts, its creation, and its errors.
 
 mod checkpoint;
 mod identity;
@@ -38,7 +38,7 @@ pub struct BlockFile {
 /// A durable checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Its number; grows with every checkpoint. A new file stands at 1.
+    /// Its number; grows with every checkpoint. A new file has number 1.
     pub number: u64,
     /// The log sequence number up to which it holds everything.
     pub lsn: u64,

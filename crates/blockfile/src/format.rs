@@ -21,7 +21,7 @@ pub const RESERVED: u64 = 65_536;
 /// The longest payload of a block in bytes.
 pub const PAYLOAD_MAX: u32 = 1 << 30;
 
-/// Which table of which database a file belongs to. It stands in every header and block.
+/// The database and table to which a file belongs. It is in every header and block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The database's random id.
@@ -35,7 +35,7 @@ pub struct Identity {
 pub struct BlockId(u64);
 
 impl BlockId {
-    /// A number that was kept somewhere, in another block for example.
+    /// A number that was stored elsewhere, for example in another block.
     pub fn new(number: u64) -> Self {
         Self(number)
     }

@@ -1,5 +1,5 @@
-//! Reads while blocks are freed, moved and written over, and writes while checkpoints are made, in
-//! every order in which threads can go on, up to a bound of preemptions.
+//! Tests of reads while blocks are freed, moved and overwritten, and of writes during checkpoints,
+//! in every interleaving of the threads up to a bound of preemptions.
 //!
 //! `cargo test --release -p pelorus-blockfile --features loom --lib interleavings`
 

@@ -1,4 +1,5 @@
-//! Tests of the block file as its callers see it: crashes, failing disks, damage, models, threads.
+//! Tests of the block file through its public interface: crashes, failing disks, damage, models,
+//! threads.
 
 #![expect(clippy::cast_possible_truncation, reason = "lengths of small files in memory")]
 

@@ -10,7 +10,7 @@ use crate::format::damaged;
 pub enum Codec {
     /// Every row is NULL; there are no values.
     Null,
-    /// One value stands in every row that is not NULL.
+    /// Every row that is not NULL has the same value.
     Constant,
     /// Values side by side; text with offsets.
     Plain,

@@ -1,8 +1,8 @@
 //! A parsed column of a chunk: whole and single reads, late materialisation, selections.
 //!
 //! [`Column::parse`] verifies the checksum and everything that later reads rely on: section
-//! lengths, codes below the number of values, rising run ends and offsets, valid UTF-8. Damage
-//! that a matching checksum hides can therefore give wrong values, but never an access outside.
+//! lengths, codes below the number of values, rising run ends and offsets, valid UTF-8. Damage with
+//! a matching checksum can therefore give wrong values, but never an access out of bounds.
 
 mod codes;
 mod compact;

@@ -1,10 +1,10 @@
-//! Arrow arrays to the bytes of a chunk: chooses a codec for each column by computed size.
+//! Encodes Arrow arrays as a chunk: chooses a codec for each column by computed size.
 //!
-//! Scan speed decides before size, so a codec that is slower to read must save a good deal:
-//! runs, deltas and number dictionaries are charged more than their bytes.
+//! Scan speed decides before size, so a codec that is slower to read must save a good deal: runs,
+//! deltas and number dictionaries are charged more than their bytes.
 //!
-//! 1. Columns whose values are 64-bit integers at heart (integers, decimals that fit, floats that
-//!    are short decimals) become a *lane* of `i64`; module `frame` prices frames and deltas.
+//! 1. Columns whose values can be 64-bit integers (integers, decimals that fit, floats that are
+//!    short decimals) become a *lane* of `i64`; module `frame` prices frames and deltas.
 //! 2. Module `layout` prices runs and dictionaries over the lane, or over the values themselves.
 //! 3. The cheapest is written; values of dictionaries and runs are always plain.
 //! 4. Module `packed` makes it smaller for the disk.
@@ -39,7 +39,7 @@ const COLUMN_ALIGN: usize = 64;
 pub struct Encoded {
     /// The chunk: sub-blocks of columns, each from a multiple of 64 bytes.
     pub bytes: Vec<u8>,
-    /// Where the columns lie and what is in them.
+    /// The metadata of the chunk: offsets of columns, checksums, zone maps.
     pub meta: ChunkMeta,
 }
 

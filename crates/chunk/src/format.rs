@@ -60,7 +60,7 @@ pub(crate) struct Header {
     pub(crate) entries: usize,
     /// Bytes of section `values` of text and binary.
     pub(crate) text_bytes: usize,
-    /// What a code counts in frames: value = base + code * step.
+    /// The unit of a code in frames: value = base + code * step.
     pub(crate) step: u64,
 }
 

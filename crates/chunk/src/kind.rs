@@ -52,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// Tag, precision and scale as they stand in the header of a column.
+    /// Tag, precision and scale as in the header of a column.
     pub(crate) fn to_tag(self) -> (u8, u8, i8) {
         match self {
             Self::Int64 => (1, 0, 0),
@@ -105,7 +105,7 @@ impl Kind {
         matches!(self, Self::Float32 | Self::Float64)
     }
 
-    /// Whether values are whole numbers (decimals count by their unscaled value).
+    /// Whether values are integers (decimals count by their unscaled value).
     pub(crate) fn is_integer(self) -> bool {
         !self.is_float() && self.width().is_some()
     }

@@ -2,8 +2,8 @@
 //!
 //! A chunk holds its columns as independent sub-blocks, so a scan reads the columns that it
 //! needs. Every encoding can be addressed by row: one value costs tens of nanoseconds, and a scan
-//! compares encoded values instead of decoding them. What is packed on the disk is unpacked when
-//! a column is opened, not when it is read.
+//! compares encoded values instead of decoding them. Columns that are packed on disk are unpacked
+//! when they are opened, not when they are read.
 //! This crate turns Arrow arrays into bytes and bytes into arrays; it knows no files and no SQL.
 //!
 //! | module | what it does |
@@ -11,16 +11,18 @@
 //! | `format` | the header of a sub-block and the place of its sections |
 //! | `kind` | the physical types |
 //! | `scalar` | single values, predicates and their meaning |
-//! | `selection` | the set of rows that a scan still wants |
+//! | `selection` | the set of rows that a scan still needs |
 //! | `zone` | smallest and largest values of chunk and vectors; pruning |
-//! | `meta` | what a manifest keeps about a chunk |
+//! | `meta` | the metadata of a chunk in a manifest |
+//! | `codec` | the tags of codecs |
+//! | `list` | the constants of an `IN` list |
 //! | `encode` | arrays to bytes: statistics, choice of codec, writing |
 //! | `packed` | the smaller form of a sub-block on the disk |
 //! | `column` | bytes to arrays, single values and selections |
 //!
 //! Writing: [`encode`] gives the bytes and a [`ChunkMeta`]. Reading: [`ChunkMeta::column`] checks
 //! the checksum and the structure of one sub-block once and gives a [`Column`]; later reads cannot
-//! go out of bounds. Whoever changes a byte of the format also changes `docs/internals/format-chunk.md`,
+//! go out of bounds. A change of the format also changes `docs/internals/format-chunk.md`,
 //! the version in `format` and the golden test.
 //!
 //! ```

@@ -1,5 +1,4 @@
-//! The constants of an `IN`: sorted once, shared by all who ask, and cut to the part that a chunk
-//! can have.
+//! The constants of an `IN` list: sorted once, shared, and restricted to the range of a chunk.
 
 use std::cmp::Ordering;
 use std::ops::{Deref, Range};

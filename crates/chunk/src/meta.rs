@@ -1,4 +1,5 @@
-//! What a manifest keeps about a chunk: where its columns lie, their checksums and zone maps.
+//! [`ChunkMeta`]: the metadata of a chunk in a manifest: offsets of its columns, checksums, zone
+//! maps.
 //!
 //! The bytes of [`ChunkMeta::to_bytes`] have a version but no checksum: the manifest that holds
 //! them has its own. Decoding is total: any bytes give a value or an error.

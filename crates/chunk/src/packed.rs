@@ -1,9 +1,9 @@
-//! Packed sub-blocks: how columns lie on the disk where that saves a good deal.
+//! Packed sub-blocks: the compressed form of columns on disk, used if it saves a good deal.
 //!
-//! In memory codes take whole bytes and texts lie as they are, which scans need; on the disk numbers
-//! take as many bits as they need, and texts are compressed. The packed form is undone at once when
-//! a column is read, so nothing but [`pack`] and [`unpack`] knows of it. `docs/internals/format-chunk.md` has
-//! the bytes.
+//! In memory codes take whole bytes and texts are uncompressed, which scans need; on disk numbers
+//! take as many bits as they need, and texts are compressed. The packed form is decoded once when a
+//! column is read, so only [`pack`] and [`unpack`] depend on it. `docs/internals/format-chunk.md`
+//! has the bytes.
 
 mod bits;
 

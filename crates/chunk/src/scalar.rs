@@ -124,7 +124,7 @@ impl Value<'_> {
         matches!(self, Value::Float(value) if value.is_nan())
     }
 
-    /// An order of all values: of one sort as they compare, NaNs at their end, and sort behind sort.
+    /// An order of all values: of one sort as they compare, NaNs at their end, and sort after sort.
     pub fn order(&self, other: Value<'_>) -> Ordering {
         let sort = |value: &Value<'_>| match value {
             Value::Null => 0,
@@ -137,7 +137,7 @@ impl Value<'_> {
     }
 
     /// Compares with a constant; `None` if a NaN is involved or the two are of different sorts
-    /// (NULL, whole number, float, bytes).
+    /// (NULL, integer, float, bytes).
     pub fn compare(&self, scalar: &Scalar) -> Option<Ordering> {
         self.compare_value(scalar.as_value())
     }
@@ -187,8 +187,8 @@ impl Scalar {
         }
     }
 
-    /// A whole number as 128 bits, beyond them the nearest end; `None` for floats and bytes.
-    /// Comparisons with values of 64 bits come out the same.
+    /// An integer as 128 bits, clamped to their range; `None` for floats and bytes. Comparisons
+    /// with values of 64 bits come out the same.
     pub(crate) fn clamped(&self) -> Option<i128> {
         match self {
             Self::Int(value) => Some(*value),

@@ -1,4 +1,4 @@
-//! The rows of a chunk that a scan still wants: one bit a row, in words of 64 rows.
+//! A selection: the rows of a chunk that a scan still needs, one bit a row, in words of 64 rows.
 //!
 //! Positions are those of the chunk, so a vector is always 32 whole words, validity bitmaps and
 //! delete bitmaps line up with it word by word, and several columns narrow one selection in turn.
@@ -209,7 +209,7 @@ impl Selection {
         (0..length.div_ceil(64)).map(|word| shifted(first + word) & inside(word)).collect()
     }
 
-    /// Narrows a range word by word: `hits` gives the matching bits of a word, and is not asked
+    /// Narrows a range word by word: `hits` gives the matching bits of a word, and is not called
     /// for words in which nothing is selected any more. Bits outside the range stay.
     #[inline]
     pub(crate) fn retain(&mut self, rows: Range<usize>, mut hits: impl FnMut(usize) -> u64) {

@@ -1,15 +1,15 @@
-//! Zone maps: the smallest and largest value of a chunk exactly, of each vector roughly.
+//! Zone maps: the smallest and largest value of a chunk exactly, of each vector approximately.
 //!
-//! A vector's zone is two positions of 16 bits on a ruler that the chunk's zone spans: position 0
-//! is the chunk's smallest value, the largest lies at most at 65,535. The map from values to
-//! positions never falls, so a comparison of positions may keep a vector in vain but never drops
-//! one that matters. Four bytes a vector make the zone maps of a column 256 bytes, and for
-//! sorted keys they are as good as exact ones. Columns whose vectors all cover most of the
-//! chunk's range (unsorted ones) have none.
+//! A vector's zone is two positions of 16 bits on a scale that the chunk's zone spans: position 0
+//! is the chunk's smallest value, the largest is at most at 65,535. The map from values to
+//! positions is monotonic, so a comparison of positions may keep a vector unnecessarily but never
+//! drops a matching one. At four bytes a vector the zone maps of a column take 256 bytes, and for
+//! sorted keys they are as good as exact ones. Columns whose vectors all cover most of the chunk's
+//! range (unsorted ones) have none.
 //!
-//! The ruler: floats by their share of the way from the smallest to the largest; integers by
-//! distance from the smallest, and bytes by the eight bytes that follow the prefix that smallest
-//! and largest value share, both shifted right until the largest fits 16 bits.
+//! The scale: floats by their share of the way from the smallest to the largest; integers by
+//! distance from the smallest, and bytes by the eight bytes that follow the common prefix of
+//! smallest and largest value, both shifted right until the largest fits 16 bits.
 
 mod verify;
 
@@ -274,8 +274,8 @@ impl Bounds<'_> {
 }
 
 /// Whether a row of the chunk, or of one of its vectors, may satisfy the predicate. `false` is
-/// certain, `true` is not. Text compares bytewise: under a collation only the caller knows what
-/// may be pruned.
+/// certain, `true` is not. Text compares bytewise: under a collation only the caller can decide
+/// what to prune.
 pub fn may_match(column: &ColumnMeta, vector: Option<usize>, predicate: &Predicate) -> bool {
     let positions = vector.and_then(|vector| column.vectors.get(vector).copied());
     if *predicate == Predicate::IsNull {

@@ -1,7 +1,7 @@
-//! Accounts: who may log in, from where, and whether they may change anything.
+//! Accounts: user names, host patterns, password hashes, and whether an account may only read.
 //!
-//! Until rights come in full, an account may do everything or only read. Passwords are kept as the
-//! hashes of their plugins.
+//! Privileges are not finer than that: an account may do everything or only read. A password is
+//! stored as the hash of its authentication plugin.
 
 mod failures;
 mod first;
@@ -37,7 +37,7 @@ pub(crate) struct Account {
     pub(crate) name: AccountName,
     /// The authentication plugin.
     pub(crate) plugin: String,
-    /// What the plugin stores; empty means no password.
+    /// The bytes that the plugin stores; empty if the account has no password.
     pub(crate) authentication: Vec<u8>,
     /// It may only read.
     pub(crate) read_only: bool,
@@ -59,7 +59,8 @@ impl std::fmt::Debug for Account {
     }
 }
 
-/// What `CREATE USER` and `ALTER USER` say of an account; `None` leaves it as it is.
+/// The changes of `CREATE USER` and `ALTER USER` to an account; `None` leaves an attribute
+/// unchanged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     pub(crate) proof: Option<Proof>,
@@ -200,10 +201,10 @@ impl Accounts {
         })
     }
 
-    /// Counts how a login of an account ended; those of users that there are not change nothing.
+    /// Counts the result of a login of an account; unknown users change nothing.
     ///
     /// # Errors
-    /// The account is locked for its failed logins (3955), whatever was proven now.
+    /// The account is locked for its failed logins (3955), whatever the result of this one.
     pub(crate) fn login_ended(
         &self,
         user: &str,

@@ -1,5 +1,5 @@
-//! What an edge needs to know: sessions, outcomes and results in plain types. This is the API
-//! boundary between protocols and everything beneath.
+//! The API boundary between protocols and the engine: sessions, outcomes and results in plain types
+//! for the edges.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ pub enum RowFormat {
     Binary,
 }
 
-/// Who logs in, as the edge has verified it.
+/// The user who logs in, as verified by the edge.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// The account.
@@ -33,9 +33,9 @@ pub struct Login {
     pub collation: u16,
     /// The client counts found rows, not changed ones (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
-    /// Somebody types the statements (CLIENT_INTERACTIVE).
+    /// A person types the statements (CLIENT_INTERACTIVE).
     pub interactive: bool,
-    /// A space may stand between a function's name and its parenthesis (CLIENT_IGNORE_SPACE).
+    /// A space is allowed between a function's name and its parenthesis (CLIENT_IGNORE_SPACE).
     pub ignore_space: bool,
     /// Whether the connection is encrypted.
     pub encrypted: bool,
@@ -54,7 +54,7 @@ pub struct Timeouts {
     pub write: Duration,
 }
 
-/// What a statement gives.
+/// The outcome of a statement.
 #[derive(Debug)]
 pub enum Outcome {
     /// No rows: counts and ids.
@@ -101,7 +101,7 @@ pub type RowStream = Pin<Box<dyn Stream<Item = Result<Rows>> + Send>>;
 pub enum Rows {
     /// Rows to be encoded by the edge, in the forms of [`pelorus_types::ColumnType::arrow`].
     Batch(RecordBatch),
-    /// Rows that a linked server encoded already in the [`RowFormat`] asked for: for each row a
+    /// Rows that a linked server encoded already in the requested [`RowFormat`]: for each row a
     /// `u32` (little endian) with the length of its payload, then the payload.
     Encoded(Bytes),
     /// The end, with the number of warnings.
@@ -111,7 +111,7 @@ pub enum Rows {
     },
 }
 
-/// What `PREPARE` found.
+/// The result of `PREPARE`.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The statement's number within its session.

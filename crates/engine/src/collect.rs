@@ -1,4 +1,4 @@
-//! Whole results in memory, for small ones that the engine itself needs.
+//! Collects a whole result in memory, for small results that the engine itself needs.
 
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;

@@ -1,4 +1,4 @@
-//! What the engine is started with, and what an edge must know of it.
+//! The configuration with which the engine is started, and the settings that an edge needs.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,8 +13,8 @@ use crate::mirror::wanted::Wanted;
 use crate::variables::Globals;
 
 /// The version that clients see. It begins with a MySQL version because drivers parse it: from 8.0
-/// on they ask for `transaction_isolation` instead of `tx_isolation` and leave out the query cache,
-/// and they still send everything that this server answers; the rest says what it really is.
+/// on they read `transaction_isolation` instead of `tx_isolation` and leave out the query cache,
+/// and they still send everything that this server answers; the rest of the text names Pelorus.
 pub const SERVER_VERSION: &str = concat!("8.4.0-pelorus-", env!("CARGO_PKG_VERSION"));
 
 /// Everything that [`crate::Engine::open`] needs.
@@ -24,39 +24,39 @@ pub struct EngineConfig {
     pub env: Env,
     /// The folder with accounts, linked servers and the key that protects their passwords.
     pub data: PathBuf,
-    /// What an edge must know.
+    /// The settings that an edge needs.
     pub settings: Settings,
     /// The password of `root` before the first login.
     pub root_password: RootPassword,
     /// Hosts other than `localhost` from which `root` may log in, before the first login.
     pub root_hosts: Vec<String>,
-    /// What servers that statements define may refer to.
+    /// Files and variables to which servers defined by statements may refer.
     pub secrets: SecretSources,
     /// Servers linked by the configuration file or the command line.
     pub links: Vec<LinkSpec>,
-    /// What of them is mirrored from the start: `all`, databases, or tables as `database.table`, by
-    /// their names here.
+    /// The mirrors that are created at the start: `all`, databases, or tables as `database.table`,
+    /// by their names here.
     pub mirrors: Vec<String>,
     /// Values of system variables that the configuration sets, by name.
     pub variables: Vec<(String, String)>,
 }
 
-/// Checks values of system variables as [`crate::Engine::open`] does. Returns what it makes of
-/// those beyond their bounds, for people.
+/// Checks values of system variables as [`crate::Engine::open`] does. Returns messages about values
+/// that were adjusted to their bounds.
 ///
 /// # Errors
-/// A variable that there is not (1193) or that cannot be set (1238), and a value that it does not
-/// take.
+/// An unknown variable (1193), a variable that cannot be set (1238), and a value that it does not
+/// accept.
 pub fn check_variables(variables: &[(String, String)]) -> Result<Vec<String>> {
     Globals::new(Vec::new(), &[])?.configure(variables)
 }
 
-/// The options of linked servers, as `CREATE SERVER` has them, with what they mean.
+/// The options of linked servers, as in `CREATE SERVER`, with their meanings.
 pub fn server_options() -> &'static [(&'static str, &'static str)] {
     crate::servers::OPTIONS
 }
 
-/// Checks what is to be mirrored as [`crate::Engine::open`] does.
+/// Checks the definitions of mirrors as [`crate::Engine::open`] does.
 ///
 /// # Errors
 /// Text that names neither everything, nor a database, nor a table (1210).
@@ -72,8 +72,8 @@ pub fn check_host(host: &str) -> Result<()> {
     AccountName::new("root", host).map(drop)
 }
 
-/// What the options of servers that statements define may refer to; what the configuration defines
-/// may refer to everything.
+/// Files and variables to which the options of servers may refer if a statement defines them;
+/// servers in the configuration may refer to all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretSources {
     /// The folder of the files; without one there are none.
@@ -130,10 +130,10 @@ impl fmt::Debug for LinkSpec {
     }
 }
 
-/// What an edge must know of the engine's limits.
+/// The limits and settings of the engine that an edge needs.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What the greeting says.
+    /// The version in the greeting.
     pub server_version: String,
     /// The largest packet in bytes.
     pub max_allowed_packet: usize,

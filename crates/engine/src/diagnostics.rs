@@ -1,4 +1,5 @@
-//! What the latest statement left for `SHOW WARNINGS`, `ROW_COUNT()` and their kin.
+//! The diagnostics area: warnings and errors of the latest statement for `SHOW WARNINGS`, and the
+//! counts for `ROW_COUNT()` and similar functions.
 
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ struct Inner {
     errors: usize,
     limit: usize,
     found_rows: u64,
-    /// What `SQL_CALC_FOUND_ROWS` has counted, until the result ends.
+    /// The count of `SQL_CALC_FOUND_ROWS`, until the result ends.
     calculated_rows: Option<u64>,
 }
 
@@ -57,7 +58,7 @@ impl Diagnostics {
         *inner = Inner { limit, found_rows, ..Inner::default() };
     }
 
-    /// How many conditions are kept.
+    /// The maximum number of stored conditions.
     pub(crate) fn limit(&self) -> usize {
         self.0.lock().limit
     }
@@ -71,12 +72,12 @@ impl Diagnostics {
         }
     }
 
-    /// Counts conditions that nobody has kept.
+    /// Counts conditions beyond those that are stored.
     pub(crate) fn count_more(&self, conditions: usize) {
         self.0.lock().total += conditions;
     }
 
-    /// Takes over what a linked server has warned of: `total` conditions, of which it kept some.
+    /// Takes over the warnings of a linked server: `total` conditions, of which it returned some.
     pub(crate) fn take_over(&self, total: u16, conditions: Vec<Remote>) {
         self.count_more(usize::from(total).saturating_sub(conditions.len()));
         for Remote { level, code, message } in conditions {
@@ -102,7 +103,7 @@ impl Diagnostics {
         self.0.lock().conditions.clone()
     }
 
-    /// `@@warning_count`: everything, also what did not fit.
+    /// `@@warning_count`: all warnings, including those that were not stored.
     pub(crate) fn count(&self) -> usize {
         self.0.lock().total
     }

@@ -1,4 +1,4 @@
-//! One server: its accounts, links and sessions.
+//! [`Engine`]: one server with its accounts, links, native tables and sessions.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -193,8 +193,8 @@ impl Engine {
         }
     }
 
-    /// Says of which links nothing can be read: what was misspelt shows at the start, and not in the
-    /// first report.
+    /// Reports the links that cannot be read, so that a misspelt name shows at the start, and not
+    /// in the first report.
     fn warn_of_links(&self) {
         for link in self.report_links() {
             for database in &link.missing {
@@ -218,7 +218,8 @@ impl Engine {
         }
     }
 
-    /// Where a server is away from the start, its mirrors are found by what is kept of them.
+    /// If a server is unreachable from the start, its mirrors are found by the stored names of its
+    /// databases.
     fn remember_databases(&self, server: &str) {
         let link = server.to_lowercase();
         let mut known = self.mirrors.databases();
@@ -239,10 +240,10 @@ impl Engine {
 
     /// The version that clients see.
     ///
-    /// Tools that know a MariaDB by its version read its information schema otherwise than that of a
-    /// MySQL, so that what they see follows the linked servers. The greeting has no `5.5.5-` before it,
-    /// as MariaDB has none from version 11 on: with it, Connector/J takes the server for a MySQL 5.5.5
-    /// and misreads the second step of `caching_sha2_password`.
+    /// Tools that know a MariaDB by its version read its information schema differently from
+    /// MySQL's, so the version follows the linked servers. The greeting has no `5.5.5-` before it,
+    /// as MariaDB has none from version 11 on: with it, Connector/J takes the server for a MySQL
+    /// 5.5.5 and misreads the second step of `caching_sha2_password`.
     pub(crate) fn server_version(&self) -> String {
         let set = self.globals.get("pelorus_server_version");
         if !set.text().is_empty() {
@@ -359,7 +360,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What `COM_STATISTICS` answers.
+    /// The text that `COM_STATISTICS` returns.
     pub fn statistics(&self) -> String {
         let uptime = self.uptime();
         let questions = self.total("Questions");
@@ -389,8 +390,8 @@ impl Engine {
         }
     }
 
-    /// The links and how they stand, for the start's report: name, address, and its databases or
-    /// why it cannot be reached.
+    /// The state of the links for the report at the start: name, address, and its databases or the
+    /// reason for which it cannot be reached.
     pub fn report_links(&self) -> Vec<LinkReport> {
         let databases = self.links.databases();
         self.servers
@@ -489,7 +490,7 @@ impl Engine {
         self.scratch.clone()
     }
 
-    /// What the server holds in memory.
+    /// The memory usage of the server.
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -566,7 +567,7 @@ impl Engine {
     }
 }
 
-/// How a link stands.
+/// The state of a link.
 #[derive(Clone, Debug)]
 pub struct LinkReport {
     /// The link.
@@ -581,8 +582,8 @@ pub struct LinkReport {
     pub failure: Option<String>,
 }
 
-/// Where queries spill to: a folder of the data folder, without what a process that was killed has
-/// left in it. Where files are kept elsewhere than on the disk, the system has a folder.
+/// The spill folder of queries: a folder of the data folder, emptied of the files of a killed
+/// process. If files are not stored on the disk, it is a folder of the system.
 fn scratch(env: &Env, data: &Path) -> Result<(Scratch, PathBuf)> {
     let folder = data.join("tmp");
     let left = env.files.remove_folders(&folder, Scratch::PREFIX);
@@ -601,8 +602,8 @@ fn scratch(env: &Env, data: &Path) -> Result<(Scratch, PathBuf)> {
     }
 }
 
-/// The files of the data folder that every start leaves behind and that are not there, with what
-/// that means where there are tables already.
+/// The files of the data folder that every start writes and that are missing, with the consequence
+/// if there are tables already.
 fn missing(env: &Env, data: &Path) -> Result<Vec<(&'static str, &'static str)>> {
     let mut missing = Vec::new();
     for (name, what) in [
@@ -704,8 +705,7 @@ fn uuid(env: &Env) -> String {
     format!("{a}-{b}-{c}-{d}-{e}")
 }
 
-/// Looks after the links while nobody else does: opens those that could not be opened, and asks
-/// those that were away.
+/// Looks after idle links: opens those that could not be opened, and tries unreachable ones again.
 async fn watch(engine: std::sync::Weak<Engine>, mut wanted: Wanted) {
     loop {
         if let Some(engine) = engine.upgrade() {

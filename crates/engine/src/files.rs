@@ -1,5 +1,5 @@
-//! What became of a small file of the data folder that was to be read or written: accounts, linked
-//! servers.
+//! Errors of the small files in the data folder (accounts, linked servers), when one cannot be read
+//! or written.
 
 use std::io;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) fn write_error(path: &Path, error: io::Error) -> Error {
     Error::new(code, text).caused_by(error)
 }
 
-/// The error of a file that was read and cannot be used, with what helps.
+/// The error of a file that was read and cannot be used, with the remedy.
 pub(crate) fn unusable(path: &Path, help: &str, error: Error) -> Error {
     Error::new(error.code(), format!("cannot use {} ({help})", path.display())).caused_by(error)
 }

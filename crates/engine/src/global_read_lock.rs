@@ -1,9 +1,9 @@
 //! The global read lock of `FLUSH TABLES WITH READ LOCK`: statements that change native tables wait
 //! while any session holds it.
 //!
-//! As in MySQL, several sessions may hold it at once, and it waits for the statements that are
-//! changing something. New changes wait as soon as one session asks for it, so that a stream of
-//! writes cannot keep it out.
+//! As in MySQL, several sessions may hold the lock at once, and a session waits for it until the
+//! running changes have ended. New changes wait as soon as one session requests the lock, so that a
+//! stream of writes cannot starve it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 #[derive(Debug, Default)]
 struct State {
-    /// Sessions that hold the lock, or have asked for it.
+    /// Sessions that hold the lock, or have requested it.
     holders: usize,
     /// Statements that are changing something.
     changes: usize,

@@ -1,20 +1,21 @@
-//! Telling a session from outside to stop its statement or to end.
+//! [`Handle`]: stops a session's statement or ends the session, from another thread (`KILL`,
+//! shutdown).
 
 use std::sync::Arc;
 
 use pelorus_error::{Error, Result};
 use tokio::sync::watch;
 
-/// What somebody asked of a session.
+/// The requests to a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Wish {
     /// Counts `KILL QUERY`, so that each stops at most one statement.
     queries: u64,
-    /// `KILL CONNECTION` was asked.
+    /// `KILL CONNECTION` was requested.
     connection: bool,
 }
 
-/// The outside end of a session: anybody may hold it, it outlives the session.
+/// A handle of a session, for other threads; it outlives the session.
 #[derive(Clone, Debug)]
 pub struct Handle {
     id: u64,
@@ -32,14 +33,14 @@ impl Handle {
         self.id
     }
 
-    /// Waits until somebody kills the connection; the edge then closes it. Never returns otherwise.
+    /// Waits until the connection is killed; the edge then closes it. Never returns otherwise.
     pub async fn killed(&self) {
         let mut wish = self.wish.subscribe();
         // The sender lives in `self`, so the wait cannot fail.
         wish.wait_for(|wish| wish.connection).await.ok();
     }
 
-    /// Whether somebody killed the connection.
+    /// Whether the connection was killed.
     pub fn is_killed(&self) -> bool {
         self.wish.borrow().connection
     }
@@ -69,7 +70,7 @@ impl Handle {
     }
 }
 
-/// The wish that a statement stops, for work that comes to no `await`: it asks now and then.
+/// The stop flag of a statement, for work without an `await`, which checks it regularly.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop {
     handle: Handle,
@@ -84,7 +85,7 @@ impl Stop {
         Self { handle, mark }
     }
 
-    /// For work that nobody can stop.
+    /// For work that cannot be stopped.
     pub(crate) fn never() -> Self {
         Self::of(Handle::new(0))
     }

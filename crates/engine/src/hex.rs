@@ -1,4 +1,4 @@
-//! Bytes as hexadecimal digits in the engine's JSON files.
+//! Hexadecimal encoding of bytes in the engine's JSON files.
 
 /// Writes two upper-case digits for each byte.
 pub(crate) fn encode(bytes: &[u8]) -> String {
@@ -10,7 +10,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Reads what [`encode`] wrote, in any case.
+/// Decodes the text of [`encode`], in any case.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     if !text.len().is_multiple_of(2) {

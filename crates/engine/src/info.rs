@@ -1,4 +1,4 @@
-//! Tables that show what the server knows: `information_schema`, `mysql` and `pelorus`.
+//! System tables: `information_schema`, `mysql` and `pelorus`.
 //!
 //! | module | owns |
 //! | --- | --- |

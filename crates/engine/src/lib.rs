@@ -3,21 +3,23 @@
 //! | module | owns |
 //! | --- | --- |
 //! | [`api`] | the plain types that edges see |
-//! | [`config`] | what the engine is started with |
+//! | [`config`] | the configuration of the engine |
 //! | [`engine`] | accounts, links and sessions of one server |
-//! | [`session`] | one client's state, and what becomes of a statement |
-//! | [`handle`], `process` | sessions seen from outside: the list of them, `KILL` |
-//! | `accounts` | who may log in, from where |
-//! | `servers`, `seal` | definitions of linked servers, and their passwords on disk |
-//! | `links` | open links, and which of them shows which database |
-//! | `native` | databases and tables that Pelorus holds itself |
-//! | `memory` | how much memory native tables may take |
-//! | `user_locks`, `global_read_lock` | `GET_LOCK` and its kin, `FLUSH TABLES WITH READ LOCK` |
+//! | [`session`] | the state of one client, and the execution of its statements |
+//! | [`handle`], `processlist` | the list of sessions, and `KILL` |
+//! | `accounts` | accounts, host patterns and password hashes |
+//! | `servers`, `secret_store` | definitions of linked servers, and their passwords encrypted on disk |
+//! | `links` | open links, and the map from databases to links |
+//! | `mirror` | the copies of mirrored tables, as the mirrors' stream needs them |
+//! | `native` | databases and tables that Pelorus stores itself |
+//! | `memory` | the memory limits of the server, its native tables, sessions and statements |
+//! | `user_locks`, `global_read_lock` | `GET_LOCK` and similar functions, `FLUSH TABLES WITH READ LOCK` |
 //! | `variables` | system variables |
 //! | `info` | `information_schema`, `mysql` and `pelorus` |
 //! | `diagnostics`, `status` | warnings and counters |
-//! | `files` | what became of a small file |
-//! | `grid`, `collect`, `scalar`, `pattern` | small results and single values |
+//! | `files`, `hex` | errors and digits of the small files in the data folder |
+//! | `result_table`, `collect`, `scalar` | small results and single values |
+//! | `pattern`, `zone` | `LIKE` patterns, the time zone of the machine |
 //!
 //! It knows no protocol: edges translate bytes to the calls of [`Session`] and back. Files of the
 //! data folder are written in `format` modules only, and through `Env`.

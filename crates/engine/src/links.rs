@@ -1,8 +1,8 @@
-//! The links that are open, and which of them shows which database.
+//! The open links, and the map from databases to the links that show them.
 //!
-//! Names are looked up without waiting in a list that [`Links::refresh`] renews; a statement
-//! refreshes before it is planned. A server that is away keeps the databases it was last known by, so
-//! that a statement on them fails with the reason and not with "unknown database".
+//! Names are looked up without I/O in a list that [`Links::refresh`] renews; a statement refreshes
+//! the list before it is planned. An unreachable server keeps the databases that it had when it was
+//! last reached, so that a statement on them fails with the reason and not with "unknown database".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use pelorus_mirror::control::mirrors::FindLink;
 
 /// How long a list of databases counts as fresh.
 const FRESH: Duration = Duration::from_secs(1);
-/// How long after servers were asked for a database that is not known they are not asked again.
+/// The pause after a request to servers for an unknown database.
 const MISS_PAUSE: Duration = Duration::from_millis(100);
-/// How long a server that failed is left alone before it is asked again for its databases.
+/// The pause after a failure of a server, before it is asked again for its databases.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// How long a statement waits for a server's list when an older one is there, and when none is.
@@ -44,10 +44,10 @@ struct Entry {
 struct Known {
     /// (name here, name there).
     databases: Arc<Vec<(String, String)>>,
-    /// They are what is remembered of it: it has not said so itself since the start.
+    /// They are the stored ones: the server has not answered since the start.
     is_remembered: bool,
-    /// Databases that the definition names and the server does not show; `None` before it has been
-    /// asked.
+    /// Databases that the definition names and the server does not show; `None` before the server
+    /// has answered.
     missing: Option<Vec<String>>,
     /// The server's global `sql_mode`.
     sql_mode: Option<String>,
@@ -72,7 +72,7 @@ pub(crate) struct LinkedDatabase {
 pub(crate) struct Links {
     env: Env,
     entries: RwLock<BTreeMap<String, Arc<Entry>>>,
-    /// When servers were asked last for a database that was not known, on the monotonic clock.
+    /// The time of the last request for an unknown database, on the monotonic clock.
     missed: tokio::sync::Mutex<Option<Duration>>,
 }
 
@@ -127,9 +127,9 @@ impl Links {
         self.entries.read().get(&name.to_lowercase()).map(|entry| entry.link.clone())
     }
 
-    /// Asks servers for their databases where the list is not fresh. Servers that are away are
-    /// asked again after a while only, and nobody waits long for one that was heard of before: the
-    /// question goes on without the statement that asked it.
+    /// Asks the servers for their databases if the list is not fresh. An unreachable server is
+    /// tried again only after a while. The wait is short for a server that has answered before: the
+    /// request continues in the background.
     pub(crate) async fn refresh(&self) {
         self.refresh_within(PATIENCE).await;
     }
@@ -165,9 +165,9 @@ impl Links {
         futures::future::join_all(questions).await;
     }
 
-    /// Asks all servers that answer for their databases now, because one that is named is not known.
-    /// Names that there are nowhere do not keep servers busy: questions are some time apart, and
-    /// one serves all that wait for it.
+    /// Asks all reachable servers for their databases now, because a statement names an unknown
+    /// one. Unknown names do not overload servers: requests have a minimum interval, and one serves
+    /// all waiting statements.
     pub(crate) async fn look_again(&self) {
         let begun = self.env.clock.monotonic();
         let mut missed = self.missed.lock().await;
@@ -232,8 +232,8 @@ impl Links {
         Ok(found.pop().or_else(|| Self::system_schema(&entries, name)))
     }
 
-    /// A schema in which a server shows its inside, where there is just one linked server and it
-    /// shows all of its databases. It is in no list: what it holds is about the server, not data.
+    /// A system schema of a server, if there is only one linked server and it shows all of its
+    /// databases. It is in no list: its tables describe the server.
     fn system_schema(entries: &BTreeMap<String, Arc<Entry>>, name: &str) -> Option<LinkedDatabase> {
         let name = SYSTEM_SCHEMAS.into_iter().find(|schema| schema.eq_ignore_ascii_case(name))?;
         let mut all = entries.values();
@@ -273,7 +273,7 @@ impl Links {
         modes.all(|mode| mode == first).then_some(first)
     }
 
-    /// Why a link's databases could not be asked for the last time; `None` when they could.
+    /// Why the last request for a link's databases failed; `None` if it succeeded.
     pub(crate) fn failure(&self, name: &str) -> Option<String> {
         let entry = self.entries.read().get(&name.to_lowercase()).cloned()?;
         let known = entry.known.read();

@@ -1,9 +1,9 @@
-//! The server's memory: one account with parts for native tables, sessions and statements, and a
-//! limit that the configuration sets, or a share of what the machine has.
+//! The memory of the server: one account with sub-accounts for native tables, sessions and
+//! statements. The limit is configured, or a share of the machine's memory.
 //!
-//! Native tables keep what they hold within budgets of their own, and are never refused anything, so
-//! their budgets are set aside; sessions and statements share the rest and get error 1041 where it
-//! ends.
+//! The caches and deltas of native tables have budgets of their own and are never refused memory,
+//! so their budgets are set aside first. Sessions and statements share the rest; beyond it they get
+//! error 1041.
 
 use std::path::Path;
 use std::sync::Weak;
@@ -35,11 +35,11 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// The defaults, of the whole machine or of a limit. It leaves the operating
-    /// system, the stacks of threads and what is not counted an eighth, and queries five sixteenths.
+    /// The defaults for the whole machine or for a limit. An eighth is left to the operating
+    /// system, the stacks of threads and uncounted memory, and five sixteenths to queries.
     pub(crate) fn of_machine(env: &Env, limit: Option<u64>) -> Self {
         const SMALLEST: u64 = 64 << 20;
-        // Where the memory cannot be told, as much as of a machine with this.
+        // If the memory of the machine is unknown, this is assumed.
         let machine = memory_of_machine(env).unwrap_or(16 << 30);
         let memory = limit.map_or(machine, |limit| (limit / 7).saturating_mul(8).min(machine));
         let least = SMALLEST.min(memory / 8);
@@ -58,7 +58,7 @@ impl Budgets {
 pub(crate) struct SpillBudgets {
     /// All of them together.
     pub(crate) limit: u64,
-    /// What they leave free.
+    /// The bytes that they leave free.
     pub(crate) reserve: u64,
 }
 
@@ -107,12 +107,12 @@ impl Memory {
         Self { server, native, statements, sessions, mirrors }
     }
 
-    /// What statements hold while they run, all together.
+    /// The memory of all running statements.
     pub(crate) fn statements(&self) -> &Account {
         &self.statements
     }
 
-    /// What sessions keep from one statement to the next, all together.
+    /// The memory that all sessions hold between statements.
     pub(crate) fn sessions(&self) -> &Account {
         &self.sessions
     }
@@ -135,8 +135,8 @@ impl Memory {
     }
 }
 
-/// Gives pages that were freed back to the system where the process has more than its limit: the
-/// allocator keeps them for seconds, for all threads apart.
+/// Returns freed pages to the system if the process exceeds its limit: the allocator keeps them for
+/// seconds, separately for each thread.
 pub(crate) async fn keep_within(engine: Weak<Engine>) {
     const EACH: Duration = Duration::from_millis(50);
     loop {

@@ -1,7 +1,7 @@
-//! Mirrors: what the engine gives to `pelorus_mirror`, and how queries find the copies.
+//! Mirrors: the copies that the engine gives to `pelorus_mirror`, and how queries find them.
 //!
-//! The copies of a linked database are native tables of a hidden database: it has a name that
-//! nobody can write, and is in no list.
+//! The copies of a linked database are native tables of a hidden database. Its name cannot be
+//! written in a statement and appears in no list.
 
 pub(crate) mod charset;
 pub(crate) mod copies;
@@ -35,7 +35,7 @@ pub(crate) async fn mirror_database(mirrors: &Mirrors, database: &LinkedDatabase
     }
 }
 
-/// What names of hidden databases begin with.
+/// The first character of the names of hidden databases.
 pub(crate) const HIDDEN: char = '\u{1}';
 
 /// The hidden database for the copies of a linked one.

@@ -1,28 +1,29 @@
-//! Native tables: databases and tables that Pelorus holds itself.
+//! Native tables: databases and tables that Pelorus stores itself.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `catalog` | the open store, and what databases and tables there are |
+//! | `catalog` | the open store, and the map from names to databases and tables |
 //! | `definition` | one table: its definition and everything that is derived from it |
 //! | `types` | column types, as clients see them and as values are stored |
-//! | `check` | what MySQL refuses in a `CREATE TABLE` |
+//! | `check` | definitions of tables that MySQL refuses |
 //! | `options` | options of tables and partitions that are refused |
-//! | `partition` | which partition a row belongs to, which partitions a condition leaves |
+//! | `constraints` | generated columns and CHECK constraints |
+//! | `partition` | the partition of a row, and partition pruning |
 //! | `expression` | expressions over the columns of one table |
 //! | `row_id` | the hidden row number of tables without a primary key |
 //! | `ddl`, `alter`, `rename` | statements that define databases and tables |
-//! | `refer` | foreign keys, which follow the names of what they refer to |
+//! | `foreign_key_renames` | foreign keys after a rename of the tables and columns that they name |
 //! | `durability` | when a commit is acknowledged |
 //! | `maintain`, `analyze`, `verify` | `OPTIMIZE`, `ANALYZE`, `CHECK TABLE` |
-//! | `statistics` | what `ANALYZE TABLE` found: kept and shown |
+//! | `statistics` | the statistics of `ANALYZE TABLE`: storing and showing them |
 //! | `show` | `SHOW` and `DESCRIBE` of native databases |
 //! | `info` | rows of the information schema |
-//! | `weigher` | the order of texts in keys |
+//! | `collation_keys` | collation keys of texts in primary keys |
 //! | `view` | native tables as a query sees them |
-//! | `transaction` | what an open transaction has written |
+//! | `transaction` | the uncommitted rows of an open transaction |
 //! | `write` | statements that change rows |
 //!
-//! The store keeps a table's `CREATE TABLE` text beside its rows and never looks into it; names,
+//! The store keeps a table's `CREATE TABLE` text next to its rows and never interprets it; names,
 //! types, defaults and partitions come from parsing that text again at every start.
 
 mod alter;

@@ -38,7 +38,7 @@ impl Like {
         Self::new(pattern, Some('\\'))
     }
 
-    /// Whether the whole text fits.
+    /// Whether the whole text matches.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut at, mut part) = (0, 0);

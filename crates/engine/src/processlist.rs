@@ -1,4 +1,4 @@
-//! The list of sessions: who is there, and what they do.
+//! The process list: every session with its user, host, database and current statement.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::accounts::AccountName;
 use crate::handle::Handle;
 use crate::status::Counters;
 
-/// What a session shows of itself.
+/// A session in the process list.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) handle: Handle,
@@ -18,7 +18,7 @@ pub(crate) struct Process {
     state: Mutex<Activity>,
 }
 
-/// What a session does at a moment.
+/// The current activity of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Activity {
     pub(crate) user: String,

@@ -1,4 +1,5 @@
-//! Small results that the engine makes itself: rows of plain cells, made into Arrow at the end.
+//! [`ResultTable`]: a small result that the engine builds row by row and converts to Arrow at the
+//! end.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Single values: out of Arrow arrays, into SQL text, out of parameters.
+//! Conversions of single values: from Arrow arrays, to SQL literals, from parameters.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, UInt64Type, i256};
@@ -54,8 +54,8 @@ pub(crate) fn value_at(array: &dyn Array, ty: &ColumnType, row: usize) -> Result
     })
 }
 
-/// What a user variable keeps of a value: dates and times become text, and the type becomes that
-/// of user variables.
+/// The value that a user variable stores: dates and times become text, and the type becomes that of
+/// user variables.
 pub(crate) fn for_variable(value: Value, ty: ColumnType) -> Typed {
     let text_type = |collation| ColumnType::varchar(16_383, collation);
     match value {

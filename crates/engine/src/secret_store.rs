@@ -1,5 +1,5 @@
-//! Keeps passwords of linked servers unreadable for whoever sees the servers file alone: they are
-//! encrypted with a key from a file of its own.
+//! The secret store: encrypts the passwords of linked servers with a key from a separate file, so
+//! that the servers file alone does not reveal them.
 //!
 //! A sealed text is a nonce of 12 random bytes followed by AES-256-GCM's output. The purpose (which
 //! server) is authenticated too, so a sealed text cannot be moved to another server.
@@ -77,7 +77,7 @@ impl Seal {
         Ok([nonce.as_slice(), &bytes].concat())
     }
 
-    /// Decrypts what [`Self::seal`] gave for the same purpose.
+    /// Decrypts the result of [`Self::seal`] for the same purpose.
     pub(crate) fn open_sealed(&self, purpose: &str, sealed: &[u8]) -> Result<String> {
         let wrong = || Error::internal("a stored password does not fit the key file key.json");
         let (nonce, bytes) = sealed.split_first_chunk::<NONCE_LEN>().ok_or_else(wrong)?;

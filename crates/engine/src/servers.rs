@@ -1,5 +1,5 @@
-//! Definitions of linked servers: what `CREATE SERVER`, the configuration file and the command line
-//! say of them, in one set of options.
+//! Definitions of linked servers: one set of options for `CREATE SERVER`, the configuration file
+//! and the command line.
 
 pub(crate) mod format;
 mod options;
@@ -89,11 +89,12 @@ impl Server {
         })
     }
 
-    /// The configuration of the link, with the password fetched from where it is. What statements
-    /// define refers to `sources` only; what the configuration defines is its author's own.
+    /// The configuration of the link, with the password read from its source. A server that a
+    /// statement defines may refer to `sources` only; one in the configuration may refer to
+    /// anything.
     ///
     /// # Errors
-    /// A file or a variable that cannot be had, or that statements may not refer to (1290).
+    /// A file or a variable that cannot be read, or that statements may not refer to (1290).
     pub(crate) fn link_config(
         &self,
         env: &Env,

@@ -1,21 +1,23 @@
-//! One client's state, and what becomes of a statement.
+//! [`Session`]: the state of one client, and the execution of its statements.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`view`] | what a statement sees of the session |
-//! | `run` | the frame of every statement: rights, kill, time limit, warnings, counters |
-//! | `dispatch` | which statement goes where |
-//! | `light` | statements that take next to no time |
-//! | `query` | queries, and the context that they run in |
+//! | `statement_lifecycle` | the frame of every statement: rights, kill, time limit, warnings, counters |
+//! | `statement_snapshot` | the session's state as a running statement sees it |
+//! | `dispatch` | the handler of each kind of statement |
+//! | `light` | statements that take a short time whatever the data |
+//! | `query` | queries, and their context |
 //! | `found_rows` | `SQL_CALC_FOUND_ROWS` |
-//! | `place` | which linked server the tables of a statement are on |
-//! | `pinned` | statements on a connection of the session's own |
+//! | `table_routing` | the linked server of a statement's tables |
+//! | `primary_connection` | statements on the session's own connection to a primary |
 //! | `transaction` | transactions |
 //! | `set` | `SET` |
 //! | `prepared` | prepared statements |
-//! | `change` | statements that change rows of native tables |
-//! | `define` | statements that define native databases and tables |
-//! | `absent` | views, triggers, events and routines, which native databases do not have |
+//! | `native_dml` | statements that change rows of native tables |
+//! | `native_ddl` | statements that define native databases and tables |
+//! | `like` | `CREATE TABLE ... LIKE` of a linked table |
+//! | `mirror` | statements about mirrors |
+//! | `unsupported_objects` | views, triggers, events and routines, which native databases do not have |
 //! | `user_locks` | `GET_LOCK` and the other locking functions |
 //! | `users`, `links` | accounts and linked servers |
 //! | `show` | `SHOW`, `DESCRIBE` |
@@ -78,10 +80,10 @@ pub struct Session {
     account: AccountName,
     read_only: bool,
     database: Option<String>,
-    /// What becomes the current database again behind the prepared statement that runs.
+    /// The database that becomes current again after the running prepared statement.
     own_database: Option<Option<String>>,
     variables: SessionVariables,
-    /// What `sql_mode` says about reading text; kept because every statement needs it.
+    /// The modes of `sql_mode` that affect parsing; cached because every statement needs them.
     mode: Mode,
     /// The same of the session itself: a prepared statement is read as it was when it was prepared.
     own_mode: Mode,
@@ -93,7 +95,7 @@ pub struct Session {
     insert_id_on: Option<String>,
     row_count: i64,
     transaction: Transaction,
-    /// What it may hold from one statement to the next.
+    /// The memory account of state that outlives a statement.
     memory: Account,
     /// The wish that the statement at hand stops.
     stop: Stop,
@@ -202,7 +204,7 @@ impl Session {
         self.variables.put("collation_connection", VarValue::Text(info.name.to_owned()));
     }
 
-    /// What the flags of the client mean for variables.
+    /// Sets the variables that follow from the flags of the client.
     fn use_client_flags(&mut self) -> Result<()> {
         if self.login.interactive {
             self.variables.put("wait_timeout", self.variables.get("interactive_timeout"));
@@ -214,7 +216,7 @@ impl Session {
         Ok(())
     }
 
-    /// Renews what is derived from variables.
+    /// Updates state that is derived from variables.
     fn settings_changed(&mut self) {
         self.own_mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
         self.mode = self.own_mode;
@@ -222,7 +224,7 @@ impl Session {
         self.memory.set_limit(memory.unwrap_or(usize::MAX));
     }
 
-    /// Changes the current database, also behind the prepared statement that says so.
+    /// Changes the current database, also after the prepared statement that says so.
     fn set_database(&mut self, database: Option<String>) {
         if let Some(own) = &mut self.own_database {
             own.clone_from(&database);
@@ -270,7 +272,7 @@ impl Session {
         self.process.handle.id()
     }
 
-    /// What counts the memory that it holds; the edge draws on it as well.
+    /// The memory account of the session; the edge uses it as well.
     pub fn memory(&self) -> &Account {
         &self.memory
     }
@@ -280,7 +282,7 @@ impl Session {
         &self.account
     }
 
-    /// Who is logged in.
+    /// The user who is logged in.
     pub fn login(&self) -> &Login {
         &self.login
     }
@@ -317,8 +319,9 @@ impl Session {
         self.process.handle.clone()
     }
 
-    /// A statement with its byte strings (`_binary '...'`) and what is no text of the client's
-    /// charset in digits, if it has such; what is left can be read in that charset.
+    /// A statement whose byte strings (`_binary '...'`) and strings that are not valid in the
+    /// client's charset are replaced by hexadecimal literals, if it has any; the rest is valid text
+    /// in that charset.
     pub fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>> {
         let charset = self.client_collation().charset();
         pelorus_sql::binary_literals::in_digits(statement, charset, self.mode)
@@ -330,8 +333,8 @@ impl Session {
         Collation::default_of(name.text()).unwrap_or(pelorus_types::collation::UTF8MB4_0900_AI_CI)
     }
 
-    /// The charset in which the client wants text, by its default collation; `None` when it wants
-    /// text as it is.
+    /// The charset in which the client wants text, by its default collation; `None` if it wants
+    /// text without conversion.
     pub fn results_collation(&self) -> Option<Collation> {
         match self.variables.get("character_set_results") {
             VarValue::Text(name) => Collation::default_of(&name),
@@ -339,8 +342,8 @@ impl Session {
         }
     }
 
-    /// Cuts the first statement from a text; the second part is the rest, empty when there is none.
-    /// Without multi-statements the whole text is the statement, and a second one in it is a
+    /// Splits off the first statement of a text; the second part is the rest, empty when there is
+    /// none. Without multi-statements the whole text is the statement, and a second one in it is a
     /// syntax error.
     pub fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str) {
         if !self.multi_statements {
@@ -361,7 +364,7 @@ impl Session {
     /// Runs one statement.
     ///
     /// # Errors
-    /// Whatever MySQL would say; the session goes on.
+    /// MySQL's errors; the session continues.
     pub async fn execute(&mut self, sql: &str, format: RowFormat) -> Result<Outcome> {
         self.run("Query", sql, format).await
     }
@@ -369,7 +372,7 @@ impl Session {
     /// Prepares one statement for [`Self::execute_prepared`].
     ///
     /// # Errors
-    /// Whatever MySQL would say; the session goes on.
+    /// MySQL's errors; the session continues.
     pub async fn prepare(&mut self, sql: &str) -> Result<Prepared> {
         self.prepare_numbered(sql).await
     }
@@ -377,7 +380,7 @@ impl Session {
     /// Runs a prepared statement; relayed rows come in [`RowFormat::Binary`].
     ///
     /// # Errors
-    /// No such statement (1243), wrong number of parameters (1210), and what the statement gives.
+    /// No such statement (1243), wrong number of parameters (1210), and errors of the statement.
     pub async fn execute_prepared(
         &mut self,
         id: u32,

@@ -1,10 +1,10 @@
-//! Counters behind `SHOW STATUS`: what the server and each session have done.
+//! The counters of `SHOW STATUS`, of the server and of each session.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident = $name:literal;)*) => {
-        /// Counts of one session or of the whole server.
+        /// Counters of one session or of the whole server.
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $($(#[$doc])* pub(crate) $field: AtomicU64,)*

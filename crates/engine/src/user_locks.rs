@@ -1,8 +1,9 @@
-//! User-level locks (`GET_LOCK`): which session holds which name, and who waits for it.
+//! User-level locks (`GET_LOCK`): the session that holds each name, and the sessions that wait for
+//! it.
 //!
 //! The semantics are those of MySQL's manual, "Locking Functions": names are compared without
 //! regard to case, a session may hold several locks and each of them several times, a wait that
-//! would never end is error 3058, and a session that ends releases everything.
+//! would never end is error 3058, and a session that ends releases all its locks.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 /// The most characters of a lock's name.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Who holds a lock, and how many times.
+/// The holder of a lock, and how many times it holds it.
 #[derive(Debug)]
 struct Holder {
     session: u64,
@@ -80,8 +81,8 @@ impl Drop for Waiting<'_> {
 }
 
 impl UserLocks {
-    /// Takes a lock, waiting at most `wait` for it; without a limit when that is `None`. `false`
-    /// after the wait ended in vain.
+    /// Takes a lock, waiting at most `wait` for it; without a limit when that is `None`. `false` if
+    /// the wait timed out.
     ///
     /// # Errors
     /// A name that no lock can have (3057, 4163); a deadlock (3058).

@@ -1,11 +1,11 @@
-//! System variables: one table says of each what it is, who may set it, and what setting it does.
+//! System variables: one table with the type, the scope, the bounds and the effect of each.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | [`table`] | the table |
 //! | [`value`] | values, and how they are read, shown and typed |
-//! | [`check`] | which values a variable takes |
-//! | [`session`] | the values of a session and the global ones |
+//! | [`check`] | the values that a variable accepts |
+//! | [`session`] | session values and global values |
 
 pub(crate) mod check;
 pub(crate) mod session;
@@ -53,15 +53,15 @@ pub(crate) enum Kind {
     Switches,
 }
 
-/// What setting it does.
+/// The effect of setting the variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// It takes effect here.
     Here,
     /// It is handed to linked servers with every statement of the session.
     Relayed,
-    /// It may be set and changes nothing here, because what it tunes does not exist here; the doc
-    /// says what.
+    /// It can be set without effect, because the feature that it tunes does not exist here; the doc
+    /// names it.
     NoEffect,
     /// It can be set to the value that it has; others are refused as not supported.
     OnlyDefault,
@@ -77,8 +77,8 @@ pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) scope: Scope,
     pub(crate) kind: Kind,
-    /// The default in the words of `SHOW VARIABLES`; `None` when the engine works it out at start
-    /// or when it is asked.
+    /// The default in the words of `SHOW VARIABLES`; `None` if the engine computes it at the start
+    /// or when it is read.
     pub(crate) default: Option<&'static str>,
     pub(crate) change: Change,
     /// Shown by the reference and by `pelorus.variables`.

@@ -6,9 +6,9 @@ use pelorus_functions::TimeZone;
 /// The zone of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Zone {
-    /// What `@@system_time_zone` says.
+    /// The value of `@@system_time_zone`.
     pub(crate) name: String,
-    /// What expressions use.
+    /// The time zone that expressions use.
     pub(crate) zone: TimeZone,
 }
 

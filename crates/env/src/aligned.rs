@@ -1,4 +1,5 @@
-//! Bytes that lie in memory as disks want them, to be written without a copy in between.
+//! [`AlignedBytes`]: bytes in memory aligned for direct I/O, so that they are written without a
+//! copy.
 
 use std::ops::{Deref, DerefMut};
 

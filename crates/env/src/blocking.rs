@@ -1,4 +1,4 @@
-//! Work that waits, in a program whose threads serve others.
+//! [`blocking`]: runs blocking work away from the threads that serve other sessions.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 

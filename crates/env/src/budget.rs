@@ -1,9 +1,8 @@
-//! Who holds how much memory: accounts in a tree, from the whole server down to one statement.
+//! Memory accounting: accounts in a tree, from the whole server down to one statement.
 //!
-//! What an account holds counts in all accounts above it, and each has a limit. Bytes are taken
-//! before the memory is, and given back when a [`Reservation`] is dropped. Nothing else in the
-//! program counts memory that a limit is for: pools, sessions, results and caches all draw on one
-//! tree.
+//! The bytes of an account count in all accounts above it, and each has a limit. Bytes are reserved
+//! before the memory is allocated, and released when a [`Reservation`] is dropped. All memory that
+//! is subject to a limit is counted here: pools, sessions, results and caches use one tree.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +27,7 @@ struct Node {
 pub struct Refused {
     /// The name of the account whose limit it was.
     pub name: &'static str,
-    /// How many bytes were asked for.
+    /// The requested number of bytes.
     pub wanted: usize,
     /// The limit.
     pub limit: usize,
@@ -74,7 +73,7 @@ impl Account {
         Self::under(None, name, limit)
     }
 
-    /// An account without a limit, for what belongs to no server.
+    /// An account without a limit, for memory outside of any server.
     pub fn unlimited() -> Self {
         Self::new("no limit", usize::MAX)
     }
@@ -138,7 +137,7 @@ impl Account {
         self.chain().for_each(|node| node.force(bytes));
     }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     pub fn shrink(&self, bytes: usize) {
         self.chain().for_each(|node| node.give_back(bytes));
     }
@@ -190,7 +189,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// Makes it so many bytes; it stays as it is on an error.
+    /// Resizes it to so many bytes; it is unchanged after an error.
     ///
     /// # Errors
     /// When the account or one above it has no more.

@@ -1,8 +1,8 @@
-//! Files that are read and written in place: the log and the data files of native tables.
+//! [`Disk`]: files that are read and written in place, the log and the data files of native tables.
 //!
-//! Everything that the storage does to a disk goes through [`Disk`] and [`DiskFile`], so that
-//! [`SimDisk`](crate::SimDisk) can lose, tear, damage and refuse exactly what a real one can.
-//! Only `sync` orders durability: until it returns, any subset of what was written may survive.
+//! All disk operations of the storage go through [`Disk`] and [`DiskFile`], so that
+//! [`SimDisk`](crate::SimDisk) can lose, tear, damage and refuse exactly what a real disk can. Only
+//! `sync` orders durability: until it returns, any subset of the writes may survive.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

@@ -1,9 +1,9 @@
-//! One process at a time in a data folder.
+//! The lock of a data folder: one process at a time.
 //!
-//! Two processes that write one log and one set of data files would each lose what the other has
-//! acknowledged. The lock is the operating system's on a file of the folder, so it ends with its
-//! process, however that ends, and nothing is left to be cleaned up. The file stays: who removed it
-//! could remove it under somebody who has just locked it.
+//! Two processes that write one log and one set of data files would each lose writes that the other
+//! has acknowledged. The lock is the operating system's on a file of the folder, so it ends with
+//! its process, however that ends, and no cleanup is needed. The file is never removed: a process
+//! that removed it could do so after another process has locked it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// The name of the file.
 const NAME: &str = "lock";
 
-/// A folder that is in nobody else's use, until this is dropped.
+/// An exclusively locked folder, until this is dropped.
 #[derive(Debug)]
 pub struct FolderLock {
     /// Nothing where the folder has no lock that could be taken.
@@ -20,7 +20,7 @@ pub struct FolderLock {
 }
 
 impl FolderLock {
-    /// Takes the lock of a folder that is there; `None` while somebody else has it.
+    /// Takes the lock of an existing folder; `None` while another process has it.
     ///
     /// # Errors
     /// A folder that cannot be written to, or whose file system has no locks.
@@ -37,12 +37,12 @@ impl FolderLock {
         }
     }
 
-    /// Keeps the lock of a folder from being taken while the folder is read; `None` while somebody
-    /// has it. Any number of readers can share it. Nothing is written: a folder that was never in
-    /// use has no file to lock, and a folder that cannot be written to has nobody who writes to it.
+    /// Keeps the lock of a folder from being taken while the folder is read; `None` while another
+    /// process has it. Any number of readers can share it. Nothing is written: a folder that was
+    /// never in use has no file to lock, and a read-only folder has no writer.
     ///
     /// # Errors
-    /// A file that is there and cannot be opened or locked.
+    /// An existing file that cannot be opened or locked.
     pub fn try_share(folder: &Path) -> io::Result<Option<Self>> {
         let file = match File::open(folder.join(NAME)) {
             Ok(file) => file,

@@ -1,5 +1,5 @@
-//! A disk that asks before each operation, for tests: to wait, to fail, to switch threads, to end
-//! the process, or to let something else happen first.
+//! [`HookedDisk`]: a disk that calls a hook before each operation, for tests that wait, fail,
+//! switch threads, or end the process at that moment.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::disk::{Disk, DiskFile, Open};
 
-/// What is about to be done.
+/// The next operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
     /// A file is opened or created.
@@ -26,7 +26,7 @@ pub enum Step<'a> {
     Length,
 }
 
-/// What is asked.
+/// The hook that is called before each operation.
 pub trait Hook: Send + Sync + std::fmt::Debug {
     /// Called before an operation on a file or folder, which fails as the result says.
     fn before(&self, step: Step<'_>, path: &Path) -> io::Result<()>;

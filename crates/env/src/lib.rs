@@ -1,6 +1,6 @@
-//! The outside world behind traits: clock, randomness, small files, and the disk under native tables.
+//! The environment behind traits: clock, randomness, small files, and the disk under native tables.
 //!
-//! Everything below the `pelorus` binary asks an [`Env`] instead of the operating system, so that a
+//! Everything below the `pelorus` binary uses an [`Env`] instead of the operating system, so that a
 //! simulated run can repeat exactly and can inject faults.
 
 mod aligned;
@@ -54,7 +54,7 @@ pub trait Clock: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// Gives random bytes that nobody can guess.
+/// Gives unpredictable random bytes.
 pub trait Random: Send + Sync + std::fmt::Debug {
     /// Fills the buffer.
     fn fill(&self, buffer: &mut [u8]);

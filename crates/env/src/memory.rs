@@ -1,14 +1,14 @@
-//! The memory allocator of our binaries: jemalloc, as other databases have it.
+//! The memory allocator of our binaries: jemalloc, which other databases use as well.
 //!
-//! The system's gives memory back to the system whenever a flush or a query ends, and the next one
-//! pays for every page of it again.
+//! The system's allocator returns memory to the operating system whenever a flush or a query ends,
+//! and the next one pays for every page of it again.
 
 use std::ffi::CStr;
 use std::ptr;
 
 pub use tikv_jemallocator::Jemalloc;
 
-/// Gives pages back to the system at once that were freed and wait to be used again.
+/// Returns freed pages to the operating system at once.
 pub fn give_back_pages() {
     /// That of all arenas (`MALLCTL_ARENAS_ALL`).
     const PURGE: &CStr = c"arena.4096.purge";
@@ -34,7 +34,7 @@ pub fn resident() -> Option<u64> {
 }
 
 /// Makes a binary use jemalloc, set up for a database: large buffers are kept for reuse like small
-/// ones, and what nobody has used for ten seconds is given back by a thread in the background.
+/// ones, and a background thread returns memory that has been unused for ten seconds.
 #[macro_export]
 macro_rules! use_jemalloc {
     () => {

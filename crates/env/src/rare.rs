@@ -1,5 +1,5 @@
-//! Paths that are seldom taken. A simulation that never takes one says nothing of it, so it counts
-//! them and fails if one is missing; everywhere else this is nothing.
+//! Coverage marks of rare paths. Simulations count the paths and fail if one is never taken; in all
+//! other builds the marks compile to nothing.
 
 /// Says that a rare path is taken.
 #[cfg(not(feature = "shuttle"))]

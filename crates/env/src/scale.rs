@@ -1,4 +1,4 @@
-//! How much random tests try.
+//! The number of cases that random tests try, scaled by an environment variable.
 
 /// The variable that makes tests try more.
 const VARIABLE: &str = "PELORUS_TEST_SCALE";

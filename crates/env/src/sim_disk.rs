@@ -1,12 +1,12 @@
-//! A disk in memory that fails, loses and damages what a real disk can, repeatably from a seed.
+//! [`SimDisk`]: a simulated disk in memory that fails, loses and damages what a real disk can,
+//! repeatably from a seed.
 //!
-//! The disk keeps what is durable apart from what is pending. Bytes and lengths of a file become
-//! durable by `sync` of the file; names (creations, removals, renames) by `sync_folder` of the
-//! folder they stand in, and a folder is a name in its parent, which `create_folder` syncs.
-//! [`SimDisk::crash`] is a crash of the
-//! machine: of everything pending an arbitrary subset survives, at the granularity of 512-byte
-//! sectors. Faults that no crash explains (errors, lost and misdirected writes, stale reads) are
-//! asked for with [`SimDisk::fail_after`].
+//! The disk stores durable and pending data separately. Bytes and lengths of a file become durable
+//! by `sync` of the file; names (creations, removals, renames) by `sync_folder` of their folder,
+//! and a folder is a name in its parent, which `create_folder` syncs. [`SimDisk::crash`] is a crash
+//! of the machine: of everything pending an arbitrary subset survives, at the granularity of
+//! 512-byte sectors. Faults that no crash explains (errors, lost and misdirected writes, stale
+//! reads) are injected with [`SimDisk::fail_after`].
 //!
 //! The model is harsher than any one file system: a synced file whose folder was not synced may be
 //! gone, sectors of one write survive independently of each other, and a rename from one folder to
@@ -112,8 +112,8 @@ impl SimDisk {
         self.crash_with(Tear::Random);
     }
 
-    /// Crashes the machine: what was pending survives as `tear` says, all open handles are dead,
-    /// and faults that have not hit are forgotten.
+    /// Crashes the machine: pending changes survive according to `tear`, all open handles are dead,
+    /// and faults that have not occurred are cancelled.
     pub fn crash_with(&self, tear: Tear) {
         lock(&self.state).crash(tear);
     }
@@ -126,14 +126,14 @@ impl SimDisk {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// An independent copy of what is durable.
+    /// An independent copy of the durable state.
     pub fn snapshot(&self) -> Self {
         let copy = Self { state: Arc::new(Mutex::new(lock(&self.state).clone())) };
         copy.crash_with(Tear::Nothing);
         copy
     }
 
-    /// What a file would hold after a crash that loses everything pending.
+    /// The content of a file after a crash that loses everything pending.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] when the file's name is not durable.

@@ -1,4 +1,4 @@
-//! How much space the file system of a folder has.
+//! The free space of a folder's file system.
 
 use std::io;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The one table of error codes: name, MySQL number, SQL state, class, meaning and remedy.
 //! `docs/reference/errors.md` is generated from it.
 
-/// What a caller can do about a failure.
+/// The class of a failure: the possible reaction of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Class {
@@ -67,7 +67,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What a caller can do about it.
+            /// Its class: the possible reaction of a caller.
             pub fn class(self) -> Class {
                 match self {
                     $(Code::$name => Class::$class,)*
@@ -75,7 +75,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What the error means, as a sentence.
+            /// The meaning of the error, as a sentence.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Code::$name => concat!($($doc),*).trim_ascii(),)*
@@ -83,7 +83,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What a user does about it, as a sentence.
+            /// The remedy for the user, as a sentence.
             pub fn remedy(self) -> &'static str {
                 match self {
                     $(Code::$name => $remedy,)*

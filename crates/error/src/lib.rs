@@ -1,8 +1,8 @@
-//! Words for failure that all crates share: a stable code with its MySQL number, what the caller
-//! can do next, and whether the client may see the details.
+//! Errors that all crates share: a stable code with its MySQL number, the remedy for the caller,
+//! and whether the client may see the details.
 //!
-//! One table ([`Code`]) holds every error that Pelorus raises itself. An error of a linked server is
-//! passed on unchanged as [`Code::Remote`]; only the crates that read servers' packets make one.
+//! One table ([`Code`]) holds every error that Pelorus raises itself. An error of a linked server
+//! is passed on unchanged as [`Code::Remote`]; only the crates that read servers' packets make one.
 
 mod code;
 mod reference;
@@ -92,7 +92,7 @@ impl Error {
         self.code.sqlstate()
     }
 
-    /// What a client is told.
+    /// The message for the client.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -122,8 +122,8 @@ pub fn display_chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// What an error says, without the operating system's number for it in the words of Rust's library
-/// (`Connection refused (os error 111)`), which says nothing more.
+/// The text of an error, without the operating system's number in the texts of Rust's library
+/// (`Connection refused (os error 111)`), which adds nothing.
 pub fn plain(error: impl fmt::Display) -> String {
     let mut text = error.to_string();
     const NUMBER: &str = " (os error ";

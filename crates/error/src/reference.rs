@@ -1,4 +1,4 @@
-//! The reference page of errors, as Markdown.
+//! Generates the reference page of errors, as Markdown.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Batches: rows as plain bytes (`docs/internals/format-store.md`).
+//! Decodes row batches: rows as plain bytes (`docs/internals/format-store.md`).
 
 use crate::bytes::{Cursor, Decoded, size};
 use crate::values::{Column, Type, Values};

@@ -1,4 +1,5 @@
-//! The block file: header slots, translation tables, blocks (`docs/internals/format-blockfile.md`).
+//! Decodes the block file: header slots, translation tables, blocks
+//! (`docs/internals/format-blockfile.md`).
 
 mod slot;
 
@@ -34,7 +35,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The offset behind the last unit.
+    /// The offset after the last unit.
     pub(crate) fn end(&self) -> u64 {
         extent_end(self.offset, u64::from(self.length))
     }
@@ -65,7 +66,7 @@ impl Generation {
     }
 }
 
-/// A block file with what its slots lead to.
+/// A block file with the content to which its slots refer.
 #[derive(Debug)]
 pub(crate) struct BlockFile {
     pub(crate) path: PathBuf,
@@ -77,8 +78,8 @@ pub(crate) struct BlockFile {
 }
 
 impl BlockFile {
-    /// Reads slots and translation tables, and says what is wrong with them. `None` when the file
-    /// cannot be opened at all; `chosen` is `None` when nothing in it can be used.
+    /// Reads slots and translation tables, and reports problems. `None` when the file cannot be
+    /// opened at all; `chosen` is `None` when nothing in it can be used.
     pub(crate) fn open(
         disk: &dyn Disk,
         path: &Path,

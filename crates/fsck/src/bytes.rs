@@ -1,8 +1,8 @@
-//! Takes little-endian bytes apart, within bounds.
+//! Decodes little-endian bytes, with bounds checks.
 //!
-//! Nothing here panics or reserves memory for more than the input holds.
+//! No input causes a panic or an allocation of more memory than the input holds.
 
-/// What a decoder gives: a value, or what is wrong with the bytes, without their place.
+/// The result of a decoder: a value, or the problem in the bytes, without its location.
 pub(crate) type Decoded<T> = Result<T, String>;
 
 /// Bytes that are read from the front.

@@ -1,11 +1,11 @@
-//! The catalog (`docs/internals/format-store.md`).
+//! Decodes the catalog (`docs/internals/format-store.md`).
 
 use std::collections::BTreeMap;
 
 use crate::bytes::{Cursor, Decoded};
 use crate::schema::Schema;
 
-/// What the root block of `catalog.blocks` says.
+/// The root block of `catalog.blocks`.
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     pub(crate) version: u64,
@@ -15,11 +15,11 @@ pub(crate) struct Catalog {
     pub(crate) values: usize,
 }
 
-/// What it says of a table.
+/// A table in the catalog.
 #[derive(Clone, Debug)]
 pub(crate) struct TableEntry {
     pub(crate) schema: Schema,
-    /// What people call it, if its definition says.
+    /// Its name, if its definition contains one.
     pub(crate) name: Option<String>,
     /// Log positions of the records that made it, and that last changed it.
     pub(crate) created: u64,
@@ -80,7 +80,7 @@ fn parse_table(from: &mut Cursor<'_>) -> Decoded<TableEntry> {
     Ok(TableEntry { schema, name, created, changed })
 }
 
-/// The name in a definition: the database's and the table's, each with a zero byte behind it. A
+/// The name in a definition: the database's and the table's, each with a zero byte after it. A
 /// table that is being made to take another's place has none.
 pub(crate) fn name_of(definition: &[u8]) -> Option<String> {
     let mut parts = definition.split(|byte| *byte == 0);

@@ -1,4 +1,4 @@
-//! The whole folder of a database.
+//! Checks the whole folder of a database.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Chunks: the description and the columns (`docs/internals/format-chunk.md`).
+//! Decodes chunks: the description and the columns (`docs/internals/format-chunk.md`).
 
 mod column;
 mod packed;
@@ -14,7 +14,7 @@ pub(crate) const ROWS_MAX: usize = 131_072;
 /// Rows of a vector.
 pub(crate) const VECTOR: usize = 2048;
 
-/// What the description says of a column.
+/// A column in the description of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnAt {
     pub(crate) offset: u64,
@@ -80,7 +80,7 @@ impl Description {
         Ok(())
     }
 
-    /// Decodes a column and checks it against what the description says of it.
+    /// Decodes a column and checks it against its description.
     pub(crate) fn decode(&self, number: usize, chunk: &[u8]) -> Decoded<Decoding> {
         let column = self.columns.get(number).ok_or("there is no such column")?;
         let begin = usize::try_from(column.offset).ok();

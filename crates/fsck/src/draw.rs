@@ -1,4 +1,4 @@
-//! The layout of a data file as a map of characters.
+//! Draws the layout of a data file as a map of characters.
 
 use crate::blocks::FIRST_BLOCK;
 use crate::view::{FileView, Kind, UsedBy};
@@ -10,7 +10,7 @@ const LINES: u64 = 20;
 
 /// The map: lines of [`COLUMNS`] cells, each as many KiB as keep it within [`LINES`].
 ///
-/// A cell shows what takes most of it.
+/// A cell shows the content that takes most of it.
 pub(crate) fn map(view: &FileView) -> Vec<String> {
     let ends = view.blocks.iter().map(|it| it.offset + it.taken);
     let holes = view.holes.iter().map(|it| it.offset + it.bytes);

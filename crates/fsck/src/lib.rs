@@ -14,6 +14,8 @@
 //! | `schema`, `batch`, `catalog`, `manifest`, `record` | what blocks and records hold |
 //! | `replay`, `part`, `rows` | live rows: those of the file, and those of the log above them |
 //! | `check`, `table` | a folder, a data file |
+//! | `values`, `bytes` | columns of values, little-endian bytes |
+//! | `report` | findings |
 //! | `view`, `draw`, `render` | one file to look at, and text |
 
 mod batch;
@@ -55,15 +57,15 @@ pub fn check(disk: &dyn Disk, folder: &Path) -> Report {
     check::check(disk, folder, None)
 }
 
-/// As [`check`], and gives out the live rows of the newest version: those that the next start
-/// will have. Of each partition rows come in no particular order; what damage hides is left out,
-/// and so is every partition of which the log changes rows by keys that cannot be compared here.
+/// As [`check`], and gives out the live rows of the newest version: those that the next start will
+/// have. Of each partition rows come in no particular order; damaged rows are left out, and so is
+/// every partition of which the log changes rows by keys that cannot be compared here.
 pub fn check_rows(disk: &dyn Disk, folder: &Path, rows: &mut dyn FnMut(&Row<'_>)) -> Report {
     check::check(disk, folder, Some(rows))
 }
 
-/// Looks at one data file: its headers, blocks, holes, chunks and columns. The checksums of all
-/// blocks are compared; [`check`] says whether what they hold fits together.
+/// Inspects one data file: its headers, blocks, holes, chunks and columns. The checksums of all
+/// blocks are compared; [`check`] verifies whether their contents are consistent.
 pub fn inspect(disk: &dyn Disk, file: &Path) -> FileView {
     view::inspect(disk, file)
 }

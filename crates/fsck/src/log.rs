@@ -1,4 +1,4 @@
-//! The log: segments, groups, records; where it ends, and whether that is damage
+//! Decodes the log: segments, groups, records; finds its end, and whether that is damage
 //! (`docs/internals/format-log.md`, section *Reading*).
 
 use std::path::{Path, PathBuf};
@@ -44,8 +44,8 @@ struct Group {
 /// Takes in a record, by the position of its end; says what is wrong with it.
 type Found<'a> = dyn FnMut(u64, &[u8]) -> Decoded<()> + 'a;
 
-/// Reads the log and gives every record that ends behind `needed.from`. Returns whether all that
-/// was acknowledged could be read.
+/// Reads the log and gives every record that ends after `needed.from`. Returns whether all that was
+/// acknowledged could be read.
 pub(crate) fn read(
     disk: &dyn Disk,
     folder: &Path,
@@ -346,7 +346,7 @@ fn record<'a>(
     Ok(payload)
 }
 
-/// Where the group behind one begins; it was checked that this fits.
+/// Where the group after one begins; it was checked that this fits.
 fn next(start: u64, group: &Group) -> u64 {
     start.saturating_add(group.length).next_multiple_of(UNIT)
 }

@@ -1,4 +1,4 @@
-//! The manifest of a table and the images of deltas (`docs/internals/format-store.md`).
+//! Decodes the manifest of a table and the images of deltas (`docs/internals/format-store.md`).
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::values::{Column, Type};
 
 const PARTS_MAX: usize = 1 << 15;
 
-/// What the root block of a data file says.
+/// The root block of a data file.
 #[derive(Clone, Debug)]
 pub(crate) struct Manifest {
     pub(crate) version: u64,
@@ -81,7 +81,7 @@ impl Deletes {
         Ok(Self { base_version, words, log })
     }
 
-    /// Which rows are dead, one by one, or what is wrong with the marks of a part of `rows` rows.
+    /// The dead rows, one by one, or the problem in the marks of a part of `rows` rows.
     pub(crate) fn dead(&self, rows: usize) -> Decoded<Vec<bool>> {
         let mut dead = vec![false; rows];
         let base = self.words.iter().enumerate().flat_map(|(at, word)| {

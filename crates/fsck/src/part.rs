@@ -1,4 +1,4 @@
-//! One part of a partition: its rows as columns, with everything checked that is known of them.
+//! Checks one part of a partition: its rows as columns, against all its redundant data.
 
 use crate::blocks::{BlockFile, Entry, Generation};
 use crate::bytes::{Decoded, long, size};
@@ -37,8 +37,8 @@ pub(crate) struct PartReader<'a> {
 }
 
 impl PartReader<'_> {
-    /// Reads a part and reports what is wrong with it; `None` when its rows cannot be told.
-    /// Columns are kept where `wanted` says so, by position in the layout.
+    /// Reads a part and reports its problems; `None` if its rows are unknown. Columns are returned
+    /// if `wanted` says so, by position in the layout.
     pub(crate) fn read(&mut self, part: &Part, wanted: &[bool]) -> Option<Rows> {
         let layout = self.manifest.layouts.get(part.layout)?;
         let root = self.generation.header.root;
@@ -274,7 +274,7 @@ impl Rows {
     }
 }
 
-/// A value of a row, NULL where the column is not kept.
+/// A value of a row, NULL if the column was not requested.
 pub(crate) fn value(columns: &[Option<Column>], at: usize, row: usize) -> Value<'_> {
     columns.get(at).and_then(Option::as_ref).map_or(Value::Null, |column| column.get(row))
 }

@@ -1,4 +1,4 @@
-//! Records of the log: commits and their changes (`docs/internals/format-store.md`).
+//! Decodes records of the log: commits and their changes (`docs/internals/format-store.md`).
 
 use crate::bytes::{Cursor, Decoded};
 use crate::catalog::name_of;

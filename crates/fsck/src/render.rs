@@ -1,4 +1,4 @@
-//! Reports and views as text for a terminal of 100 columns.
+//! Renders reports and views as text for a terminal of 100 columns.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::draw;
 use crate::report::{Finding, Report, Severity};
 use crate::view::{ChunkView, FileView, Kind, UsedBy};
 
-/// What can be shown as text.
+/// An object that can be shown as text.
 pub trait Render {
     /// Appends the text, which ends with a line end.
     fn render_to(&self, out: &mut String);

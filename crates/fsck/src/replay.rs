@@ -1,9 +1,8 @@
-//! What the log has beyond the data files: catalog changes, and for each key that was written
-//! since the checkpoint its newest row.
+//! Replays the part of the log after the data files' checkpoints: catalog changes, and for each key
+//! that was written since the checkpoint its newest row.
 //!
-//! Rows are not put into deltas again: since the last change of a key wins, it is enough to know
-//! for each key of the log what became of it. Where keys cannot be compared, it is only noted that
-//! there are changes.
+//! Rows are not put into deltas again: since the last change of a key wins, the final state of each
+//! key of the log is enough. If keys cannot be compared, only the existence of changes is noted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -36,10 +35,10 @@ impl LogRow {
     }
 }
 
-/// What the log says of a partition.
+/// The log's changes of a partition.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionLog {
-    /// What became of each key: a row, or nothing.
+    /// The final state of each key: a row, or none.
     pub(crate) keys: HashMap<Vec<u8>, Option<LogRow>>,
     /// There are changes whose keys cannot be compared.
     pub(crate) is_open: bool,
@@ -88,7 +87,7 @@ pub(crate) struct Replay {
     pub(crate) tables: BTreeMap<u64, TableLog>,
     /// Tables of the catalog whose files cannot be used.
     pub(crate) lost: BTreeSet<u64>,
-    /// What people call tables.
+    /// The names of tables.
     pub(crate) names: BTreeMap<u64, String>,
     /// Position and version of the last record.
     last: Option<u64>,
@@ -101,7 +100,7 @@ impl Replay {
         Self { catalog_lsn, version, tables, lost, names, last: None }
     }
 
-    /// Notes what people call a table from now on.
+    /// Notes the current name of a table.
     pub(crate) fn call(&mut self, table: u64, name: Option<String>) {
         match name {
             Some(name) => self.names.insert(table, name),

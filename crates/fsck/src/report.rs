@@ -1,4 +1,4 @@
-//! What a check found.
+//! The report of a check: findings by severity and file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub enum Severity {
     Note,
     /// A spare is missing or space is wasted, as after a crash; all data can be read.
     Warning,
-    /// Bytes are not what the format says: data is lost, or its spare copy is.
+    /// Bytes violate the format: data is lost, or its spare copy is.
     Damage,
 }
 
@@ -35,13 +35,13 @@ pub struct Finding {
     pub block: Option<u64>,
     /// The offset in the file, in bytes, where one can be named.
     pub offset: Option<u64>,
-    /// What is wrong: one line.
+    /// The problem: one line.
     pub what: String,
-    /// What to do next: one line; empty where nothing needs to be done.
+    /// The remedy: one line; empty if nothing needs to be done.
     pub advice: &'static str,
 }
 
-/// What to do about findings.
+/// The remedies of findings.
 pub(crate) mod advice {
     pub(crate) const NOTHING: &str = "";
     pub(crate) const RESTORE: &str =
@@ -68,7 +68,7 @@ pub(crate) struct Findings {
 /// Findings beyond this many are only counted: damage may have many.
 const FINDINGS_MAX: usize = 1000;
 
-/// What a finding is about.
+/// The object of a finding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) file: &'a Path,
@@ -142,7 +142,7 @@ impl Findings {
 pub struct TableReport {
     /// The number of the table.
     pub table: u64,
-    /// Its database and name, if that can be told.
+    /// Its database and name, if they are known.
     pub name: Option<String>,
     /// The number of the checkpoint that the file is opened by.
     pub checkpoint: u64,
@@ -187,12 +187,12 @@ pub struct LogReport {
     pub torn: bool,
 }
 
-/// What was found in the folder of a database.
+/// The findings in the folder of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The folder.
     pub folder: PathBuf,
-    /// What was found, in the order in which it was checked.
+    /// The findings, in the order of the checks.
     pub findings: Vec<Finding>,
     /// How many findings more there are.
     pub omitted: u64,
@@ -202,7 +202,7 @@ pub struct Report {
     pub tables: Vec<TableReport>,
     /// The log, if it could be found out which part of it is needed.
     pub log: Option<LogReport>,
-    /// What could not be checked, and why.
+    /// Parts that could not be checked, and why.
     pub not_checked: Vec<String>,
 }
 

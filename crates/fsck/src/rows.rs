@@ -1,5 +1,5 @@
-//! The live rows of a table: primary keys once per partition, rows of the log above those of the
-//! file.
+//! Checks the live rows of a table: primary keys are unique within a partition, rows of the log
+//! replace those of the file.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -43,7 +43,7 @@ pub(crate) struct RowReader<'a, 'p, 's> {
 type Seen = ((u64, u64), u32, u32);
 
 impl RowReader<'_, '_, '_> {
-    /// Reads all partitions; gives the number of live rows, if it can be told.
+    /// Reads all partitions; returns the number of live rows, if it is known.
     pub(crate) fn read(&mut self, manifest: &Manifest) -> Option<u64> {
         let schema = self.log.map(|log| &log.schema);
         if let Some(schema) = schema.filter(|schema| !schema.is_key_comparable()) {

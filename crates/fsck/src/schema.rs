@@ -1,4 +1,5 @@
-//! Schemas (`docs/internals/format-store.md`): columns by number, how they are stored, the primary key.
+//! Decodes schemas (`docs/internals/format-store.md`): columns by number, their storage types, the
+//! primary key.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ pub(crate) struct ColumnOf {
     pub(crate) filler: Option<Column>,
 }
 
-/// What rows are written under.
+/// The schema under which rows are written.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema {
     pub(crate) columns: Vec<ColumnOf>,

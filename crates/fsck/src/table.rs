@@ -1,4 +1,4 @@
-//! One data file: both checkpoints, their manifests, every block.
+//! Checks one data file: both checkpoints, their manifests, every block.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) struct TableFile {
     manifest: Option<Manifest>,
     /// The log does not reach back to it.
     is_old: bool,
-    /// What was found so far; it counts only if the table is there.
+    /// The findings so far; they count only if the table exists.
     pub(crate) findings: Findings,
 }
 
@@ -40,7 +40,7 @@ impl TableFile {
         Self { number, file, manifest, is_old: false, findings }
     }
 
-    /// Reports that the file is older than the catalog; then its rows cannot be told.
+    /// Reports that the file is older than the catalog; then its rows are unknown.
     pub(crate) fn is_old(&mut self, what: String) {
         if let Some(file) = self.file.as_ref() {
             self.findings.damage(Place::file(&file.path), what, advice::MISSING);
@@ -203,7 +203,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Verifies the translation table, the root, and blocks that nobody names.
+    /// Verifies the translation table, the root, and unreferenced blocks.
     fn rest(&mut self, chosen: &Generation, manifest: Option<&Manifest>, seen: &BTreeSet<u64>) {
         self.count_opened(chosen);
         let others: Vec<&Entry> =

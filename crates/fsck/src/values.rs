@@ -1,4 +1,4 @@
-//! Columns of values in memory, as batches and chunks give them.
+//! Columns of values in memory, as decoded from batches and chunks.
 
 use std::cmp::Ordering;
 
@@ -110,7 +110,7 @@ impl Type {
     }
 }
 
-/// Values of one type, NULLs not told apart.
+/// Values of one type, without the distinction of NULLs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Values {
     Int(Vec<i64>),

@@ -1,7 +1,7 @@
-//! One data file to look at: headers, blocks, holes, chunks, columns.
+//! The view of one data file: headers, blocks, holes, chunks, columns.
 //!
-//! All blocks are read, and their checksums compared. Whether what they hold fits together, and
-//! fits the rest of the database, is the business of a check.
+//! All blocks are read, and their checksums compared. A check, not a view, verifies whether their
+//! contents are consistent with each other and with the rest of the database.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,14 +20,14 @@ use crate::report::{Finding, Findings, Place, Severity, advice};
 use crate::schema::Schema;
 use crate::table::read_manifest;
 
-/// What a header slot says.
+/// A header slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderView {
     /// 0 or 1.
     pub slot: u64,
     /// `newest`, `fallback`, or why it is neither.
     pub state: String,
-    /// The checkpoint number; 0 if it cannot be told.
+    /// The checkpoint number; 0 if it is unknown.
     pub checkpoint: u64,
     /// The log position up to which the file holds everything then.
     pub lsn: u64,
@@ -48,7 +48,7 @@ pub enum UsedBy {
     Fallback,
 }
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A translation table.
@@ -70,7 +70,7 @@ pub enum Kind {
 pub struct BlockView {
     /// Its number; 0 for a translation table.
     pub number: u64,
-    /// What it holds.
+    /// Its content.
     pub kind: Kind,
     /// Its offset in the file.
     pub offset: u64,
@@ -80,7 +80,7 @@ pub struct BlockView {
     pub payload: u64,
     /// The first checkpoint that it can be part of.
     pub checkpoint: u64,
-    /// Who refers to it.
+    /// The headers that refer to it.
     pub used_by: UsedBy,
 }
 
@@ -106,7 +106,7 @@ pub struct ChunkView {
     pub dead: u64,
     /// The smallest and the largest version of a row.
     pub versions: (u64, u64),
-    /// Its columns, or why they cannot be told.
+    /// Its columns, or the reason for which they are unknown.
     pub columns: Result<Vec<ColumnView>, String>,
 }
 
@@ -152,7 +152,7 @@ pub struct FileView {
     pub facts: Vec<String>,
     /// Chunks, by partition.
     pub chunks: Vec<ChunkView>,
-    /// What is wrong.
+    /// The problems.
     pub findings: Vec<Finding>,
 }
 

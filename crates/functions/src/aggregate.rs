@@ -1,5 +1,5 @@
-//! Aggregates: bound to the types of their arguments, computed for many groups at once, and
-//! merged from partial states.
+//! Aggregate functions: bound to the types of their arguments, computed for many groups at once,
+//! and merged from partial states.
 
 mod bits;
 mod concat;
@@ -123,8 +123,8 @@ impl AggregateCall {
         self
     }
 
-    /// What its partial states are made of, where another aggregate may have the same: two that say
-    /// the same, and are given the same columns, have equal partial states, as `SUM(x)` and `AVG(x)`.
+    /// The definition of its partial states, if another aggregate may have the same: two with equal
+    /// definitions and the same columns have equal partial states, as `SUM(x)` and `AVG(x)`.
     pub fn partial(&self) -> Option<&str> {
         self.partial.as_deref()
     }
@@ -134,7 +134,7 @@ impl AggregateCall {
         self
     }
 
-    /// The aggregate's name as it was asked for.
+    /// The aggregate's name as in the call.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -178,7 +178,7 @@ impl AggregateCall {
     }
 }
 
-/// Binds an aggregate. `COUNT` without arguments is `COUNT(*)`. Behind its values, `GROUP_CONCAT` is
+/// Binds an aggregate. `COUNT` without arguments is `COUNT(*)`. After its values, `GROUP_CONCAT` is
 /// given the bytes that rows are sorted by (a constant where they are not) and the separator, a
 /// constant.
 ///
@@ -222,7 +222,7 @@ pub fn resolve(
         }
         "GROUP_CONCAT" => {
             let (values, order, _) = concat::parts(&upper, args)?;
-            // What the first of equal rows is sorted by is kept beside its values.
+            // The sort key of the first of equal rows is stored with its values.
             let kept = &args[..values.len() + usize::from(concat::is_ordered(order))];
             Ok(distinct::wrap(plain, (kept, kept), values.len(), ctx))
         }

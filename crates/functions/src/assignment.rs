@@ -1,18 +1,18 @@
-//! What a column stores of the values that INSERT, UPDATE and LOAD DATA give it.
+//! Assignment: converts values to the type of a column, as INSERT, UPDATE and LOAD DATA store them.
 //!
-//! A [`Target`] says what the column is, a [`Policy`] how the statement treats values that do not
+//! A [`Target`] describes the column, a [`Policy`] says how the statement treats values that do not
 //! fit. A [`ColumnBuilder`] takes literals one at a time; [`assign_array`] takes an array of
 //! another type. Both give an [`Assigned`]: the array in the form of [`ColumnType::arrow`] and the
 //! warnings, or a [`Failure`] that names the first bad row.
 //!
-//! Map: `problem` (errors, warnings, policy), `column` (the builder), `store` (its rule and array),
-//! `array` (whole arrays), and the rules of the types: `integer`, `year` (with BIT), `number`
-//! (DECIMAL, FLOAT, DOUBLE), `temporal`, `zone` (TIMESTAMP), `text` (with bytes), `listed` (ENUM,
-//! SET), `json`.
+//! Map: `conversion_error` (errors, warnings, policy), `column` (the builder), `store` (its rule
+//! and array), `array` (whole arrays), and the rules of the types: `integer`, `year` (with BIT),
+//! `number` (DECIMAL, FLOAT, DOUBLE), `temporal`, `zone` (TIMESTAMP), `text` (with bytes),
+//! `enum_set` (ENUM, SET), `json`.
 //!
-//! Invariants: the rules are MySQL 8's, where MariaDB differs too; no input panics; a TIMESTAMP is
-//! stored in universal time, while expressions see the session's zone, so whoever reads a stored
-//! column calls [`timestamps_from_utc`]; the `ColumnType` carries the *declared* wire type
+//! Invariants: the rules are MySQL 8's, even where MariaDB differs; no input panics. A TIMESTAMP is
+//! stored in universal time, while expressions see the session's time zone, so a caller that reads
+//! a stored column calls [`timestamps_from_utc`]. The `ColumnType` has the *declared* wire type
 //! (`TinyBlob` for TINYTEXT, `String` for CHAR and BINARY, `Enum` and `Set` or their flags).
 //!
 //! Not done here: AUTO_INCREMENT (under [`Numbering::Made`] NULL stays NULL in such a column, the
@@ -121,7 +121,7 @@ pub(crate) enum Incoming<'a> {
     Text(&'a [u8]),
     /// Bytes without a charset.
     Bytes(&'a [u8]),
-    /// Bytes that are a number where numbers are asked for.
+    /// Bytes that are a number where a number is required.
     Hex(&'a [u8]),
     Int(i64),
     UInt(u64),
@@ -139,7 +139,7 @@ pub(crate) enum Incoming<'a> {
     },
 }
 
-/// What became of the values of a column.
+/// The assigned values of a column.
 #[derive(Clone, Debug)]
 pub struct Assigned {
     /// The stored form, one value a row.
@@ -171,7 +171,8 @@ pub fn default_value(target: &Target) -> Result<Value> {
     })
 }
 
-/// What a YEAR stores of a constant; `None` for what is out of its range or begins with no number.
+/// The value that a YEAR stores for a constant; `None` if it is out of range or does not begin with
+/// a number.
 pub(crate) fn year_of(value: &Value, constant: &Arg, ctx: &EvalContext) -> Option<u64> {
     let incoming = match value {
         Value::Null => return None,
@@ -196,8 +197,8 @@ pub(crate) fn year_of(value: &Value, constant: &Arg, ctx: &EvalContext) -> Optio
     (!warnings.iter().any(|it| refusals.contains(&it.code))).then_some(year)
 }
 
-/// What a DEFAULT literal is in its column, in stored form. Fails for every value that would not
-/// fit without a warning, in any mode; the engine makes error 1067 of that. A zero date that
+/// The value of a DEFAULT literal in its column, in stored form. Fails for every value that would
+/// not fit without a warning, in any mode; the engine makes error 1067 of that. A zero date that
 /// `sql_mode` forbids fails in strict mode only.
 pub fn literal_default(
     target: &Target,

@@ -1,4 +1,4 @@
-//! A function bound to the types of its arguments, ready to run on arrays.
+//! [`Call`]: a function bound to the types of its arguments, which is evaluated on arrays.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) inputs: Vec<Input<'a>>,
     pub(crate) rows: usize,
     pub(crate) ctx: &'a EvalContext,
-    /// What counts the texts of the result.
+    /// The memory account of the result's texts.
     pub(crate) memory: Account,
 }
 
@@ -112,8 +112,8 @@ impl Call {
         self
     }
 
-    /// Says how many of the arguments, from the first on, a batch must have: of the others it knows
-    /// already what they are.
+    /// Sets how many of the arguments, from the first on, a batch must have: the others are
+    /// constants.
     pub(crate) fn reading(mut self, arguments: usize) -> Self {
         self.slots.truncate(arguments);
         self
@@ -138,7 +138,7 @@ impl Call {
         self
     }
 
-    /// Says what is hidden of the values where another type than theirs is asked for.
+    /// Sets the numeric and text forms of the values, if another type than theirs is required.
     pub(crate) fn with_forms(mut self, mixes: bool, text_form: TextForm) -> Self {
         (self.mixes, self.text_form) = (mixes, text_form);
         self
@@ -165,7 +165,7 @@ impl Call {
         &self.ctx
     }
 
-    /// The function's name as it was asked for.
+    /// The function's name as in the call.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -187,8 +187,8 @@ impl Call {
         self.scale
     }
 
-    /// The operator, where it is one of signed whole numbers and decimals that a
-    /// [`crate::Formula`] may hold.
+    /// The operator, where it is one of signed integers and decimals that a [`crate::Formula`] may
+    /// hold.
     pub fn exact_op(&self) -> Option<ExactOp> {
         self.exact
     }
@@ -229,14 +229,14 @@ impl Call {
         self.is_fallible
     }
 
-    /// Whether arguments that can complain count only for rows that reach them, so that
-    /// [`Self::evaluate_lazily`] is to be asked.
+    /// Whether fallible arguments count only for rows that reach them, so that
+    /// [`Self::evaluate_lazily`] must be used.
     pub fn is_lazy(&self) -> bool {
         self.flow.is_some()
     }
 
-    /// Like [`Self::evaluate`], with arguments that are computed when they are asked for: all of
-    /// them for all rows, or those that a conditional looks at for the rows that reach them.
+    /// Like [`Self::evaluate`], with arguments that are evaluated on demand: all of them for all
+    /// rows, or those of a conditional for the rows that reach them.
     pub fn evaluate_lazily(&self, rows: usize, ask: &mut Ask<'_>) -> Result<ArrayRef> {
         let Some(flow) = self.flow else {
             let all: Vec<usize> = (0..rows).collect();
@@ -285,7 +285,7 @@ impl Call {
         take(values.as_ref(), &UInt64Array::from(places), None).map_err(broken)
     }
 
-    /// Runs on `rows` rows. Arrays of length 1 stand for the same value in every row. The result
+    /// Runs on `rows` rows. Arrays of length 1 represent the same value in every row. The result
     /// has `rows` values.
     pub fn evaluate(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         if args.len() < self.slots.len() {

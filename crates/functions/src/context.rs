@@ -1,4 +1,5 @@
-//! What an expression needs to know of its statement and session, and where its warnings go.
+//! [`EvalContext`]: the session and statement state that an expression needs, and the sink of its
+//! warnings.
 
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -13,10 +14,10 @@ use crate::zone::TimeZone;
 /// Most warnings that a statement keeps, as MySQL's `max_error_count` has it by default.
 const MAX_WARNINGS: usize = 1024;
 
-/// The switches of `sql_mode` that change what expressions give.
+/// The modes of `sql_mode` that change the results of expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlMode {
-    /// Division by zero leaves warning 1365 beside its NULL.
+    /// Division by zero leaves warning 1365 and gives NULL.
     pub error_for_division_by_zero: bool,
     /// A subtraction with unsigned operands is signed.
     pub no_unsigned_subtraction: bool,
@@ -64,7 +65,7 @@ impl Default for SqlMode {
     }
 }
 
-/// What an expression needs to know of its statement and session.
+/// The session and statement state that an expression needs.
 #[derive(Debug)]
 pub struct EvalContext {
     /// Start of the statement, microseconds since 1970 in universal time.
@@ -95,14 +96,14 @@ pub struct EvalContext {
     pub database: Option<String>,
     /// `VERSION()`.
     pub version: String,
-    /// The statement was prepared and has parameters, which stand in it as literals. What is wrong
-    /// with literals of its own showed when it was prepared.
+    /// The statement was prepared and has parameters, which occur in it as literals. Errors in its
+    /// own literals were reported when it was prepared.
     pub has_parameters: bool,
     /// Warnings are those of a MariaDB, whose answer this is.
     pub of_mariadb: bool,
-    /// Whether the statement is to stop; asked wherever a function is computed.
+    /// The cancellation flag of the statement; checked before each function is computed.
     pub interrupt: Interrupt,
-    /// What counts the texts that functions give.
+    /// The memory account of the texts that functions return.
     pub memory: Account,
     warnings: Mutex<Vec<Warning>>,
 }
@@ -111,7 +112,7 @@ pub struct EvalContext {
 type Warning = (u16, String);
 
 thread_local! {
-    /// Warnings of what this thread tries, see [`EvalContext::tried`].
+    /// Warnings of tentative work on this thread, see [`EvalContext::tried`].
     static TRIED: RefCell<Option<Vec<Warning>>> = const { RefCell::new(None) };
 }
 
@@ -188,8 +189,9 @@ impl EvalContext {
         result
     }
 
-    /// What counts a text function that may give so many bytes for a row: only long texts, and all of
-    /// what is tried in parts. Others are as large as the rows that they are made of.
+    /// The memory account for a text function that may return so many bytes for a row: only long
+    /// texts count, and all texts that are evaluated part by part. Other texts are as large as the
+    /// rows from which they are made.
     pub(crate) fn counting(&self, length: u32) -> Account {
         /// Rows of a batch, times four.
         const ROWS: usize = 1 << 15;
@@ -211,7 +213,7 @@ impl EvalContext {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Does work whose warnings nobody sees; what it gives, and whether it left any.
+    /// Runs work whose warnings are discarded; returns its result, and whether it left any.
     pub fn apart<T>(&self, work: impl FnOnce() -> T) -> (T, bool) {
         let before = self.take_warnings();
         let result = work();

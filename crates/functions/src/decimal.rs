@@ -60,7 +60,7 @@ fn div_round_small(units: i128, divisor: i128) -> i128 {
 }
 
 impl Decimal {
-    /// A whole number.
+    /// An integer.
     pub fn from_i128(value: i128) -> Self {
         Self { units: i256::from_i128(value), scale: 0 }
     }
@@ -205,7 +205,7 @@ impl Decimal {
         Some(Self { units, scale })
     }
 
-    /// Quotient as `/` of MySQL 9 gives it: cut to whole words of digits (see [`quotient_scale`]),
+    /// The quotient of `/` in MySQL 9: truncated to whole words of digits (see [`quotient_scale`]),
     /// then rounded half away from zero at `scale`, which does nothing where a word ends there.
     /// `None` beyond 256 bits. The divisor is not zero.
     pub(crate) fn divide_rounded(self, other: Self, scale: u8, increment: u8) -> Option<Self> {

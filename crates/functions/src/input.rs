@@ -1,4 +1,4 @@
-//! An argument's array, read a row at a time with MySQL's implicit conversions.
+//! Input arrays: an argument's array, read row by row with MySQL's implicit conversions.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use crate::scalar::datetime::number::{
 };
 use crate::value::{Arg, TextForm, Value};
 
-/// What a call remembers of an argument.
+/// The properties of an argument that a call stores.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) ty: ColumnType,
@@ -89,7 +89,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// Whether one value stands for all rows.
+    /// Whether one value represents all rows.
     pub(crate) fn is_one(&self) -> bool {
         self.one
     }
@@ -106,7 +106,7 @@ impl<'a> Input<'a> {
         matches!(self.reader, Reader::Null) || self.array.is_null(self.at(row))
     }
 
-    /// The value as it is.
+    /// The value without conversion.
     pub(crate) fn value(&self, row: usize) -> Value {
         if self.is_null(row) {
             return Value::Null;
@@ -276,8 +276,8 @@ impl<'a> Input<'a> {
         read.value
     }
 
-    /// As text. Bytes without a charset are read as UTF-8; `None` beside a `Some` from
-    /// [`Self::bytes`] cannot happen for other types.
+    /// As text. Bytes without a charset are read as UTF-8; for other types it is `Some` whenever
+    /// [`Self::bytes`] is.
     pub(crate) fn text(&self, row: usize) -> Result<Option<Cow<'a, str>>> {
         if self.is_null(row) {
             return Ok(None);
@@ -294,7 +294,7 @@ impl<'a> Input<'a> {
         }))
     }
 
-    /// As bytes: what [`Self::text`] gives in the argument's own charset.
+    /// As bytes: the text of [`Self::text`] in the argument's own charset.
     pub(crate) fn bytes(&self, row: usize) -> Result<Option<Cow<'a, [u8]>>> {
         if self.is_null(row) {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! The wish that the work of a statement stops, for work that comes to no `await`: it asks now and
-//! then.
+//! [`Interrupt`]: the cancellation flag of a statement, which work without an `await` checks
+//! regularly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Loops over arrays that several functions share.
+//! Kernels: loops over arrays that several functions share.
 
 pub(crate) mod forms;
 pub(crate) mod fused_arithmetic;

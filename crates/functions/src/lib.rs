@@ -15,6 +15,8 @@
 //! | [`assignment`] | what a column stores of the values that INSERT, UPDATE and LOAD DATA give it |
 //! | `kernels` | loops over arrays, sort and join keys |
 //! | `short_circuit` | evaluation of only the rows that reach an argument |
+//! | `literal`, `decimal`, `parse`, [`zone`] | literals, exact numbers, numbers in text, time zones |
+//! | `interrupt` | cancellation |
 //! | `value`, `input`, `output`, `call`, `context` | values, arguments, results, bound calls, the session |
 //!
 //! Invariants: no clock, no I/O (except the time zone database, in [`zone`]) and no randomness; time

@@ -1,4 +1,4 @@
-//! Literals as MySQL types them.
+//! Literals with the types that MySQL gives them.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::temporal::DateTime;
@@ -23,7 +23,7 @@ pub fn boolean(value: bool) -> Arg {
     Arg::literal(Value::Int(i64::from(value)), ty, if value { "true" } else { "false" })
 }
 
-/// A number as it is written, without sign: `12`, `1.50`, `1e3`.
+/// A number as written, without sign: `12`, `1.50`, `1e3`.
 pub fn number(text: &str) -> Result<Arg> {
     if text.bytes().any(|byte| matches!(byte, b'e' | b'E')) {
         return double(text);
@@ -93,7 +93,7 @@ pub fn text_of(value: impl Into<String>, collation: pelorus_types::Collation) ->
     Arg::literal(Value::Text(value), ty, shown)
 }
 
-/// `_binary'text'`: bytes that are a text where numbers are asked for.
+/// `_binary'text'`: bytes that are a text where a number is required.
 pub fn bytes(value: Vec<u8>) -> Arg {
     let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
     let ty = result_type::text_type(length, collation::BINARY).not_null();
@@ -109,7 +109,7 @@ pub fn broken(value: Vec<u8>) -> Arg {
     Arg { broken: true, ..bytes(value) }
 }
 
-/// `x'4142'`, `0x4142`: bytes that are a number where numbers are asked for.
+/// `x'4142'`, `0x4142`: bytes that are a number where a number is required.
 pub fn hex(bytes: Vec<u8>) -> Arg {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     bits_of(bytes, true, format!("0x{digits}"))
@@ -170,10 +170,10 @@ pub fn time(text: &str) -> Result<Arg> {
     Ok(Arg::literal(Value::Time(micros), ty, format!("TIME'{text}'")))
 }
 
-/// A text beside dates that is the parameter of a prepared statement and, as a literal, would be
-/// error 1525: MySQL makes a date of it, of any days and months up to 31 and 12, or NULL with a
-/// warning. `None` for a text that compares as it stands. `are_days` says that none of the dates
-/// has a time.
+/// A text compared with dates that is the parameter of a prepared statement and, as a literal,
+/// would be error 1525: MySQL makes a date of it, of any days and months up to 31 and 12, or NULL
+/// with a warning. `None` for a text that compares unchanged. `are_days` says that none of the
+/// dates has a time.
 pub fn date_parameter(text: &str, are_days: bool, ctx: &EvalContext) -> Option<Arg> {
     let strict = parse::datetime_with(text, ctx.sql_mode.allow_invalid_dates);
     if strict.value.is_some_and(|date| allowed(date, ctx)) {

@@ -1,4 +1,4 @@
-//! Building a result array of a MySQL type a value at a time.
+//! Output arrays: builds the array of a result value by value.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ impl AsRef<[u8]> for Counted {
     }
 }
 
-/// The bytes of an array, with what counts them.
+/// The bytes of an array, with their memory reservation.
 fn counted(bytes: Buffer, mut held: Reservation) -> Buffer {
     // The builder may have taken less than it was counted for; more there was none.
     held.try_resize(bytes.capacity().min(held.bytes())).ok();

@@ -1,4 +1,4 @@
-//! Text to numbers, the lenient way: the longest prefix that is a number counts.
+//! Parses numbers from text leniently: the longest prefix that is a number counts.
 
 use arrow::datatypes::i256;
 
@@ -21,8 +21,8 @@ pub(crate) fn skip_spaces(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_space(**byte)).count()
 }
 
-/// The extent of `[sign] digits [. digits] [e [sign] digits]` from `start`; `None` when no digit
-/// is there.
+/// The extent of `[sign] digits [. digits] [e [sign] digits]` from `start`; `None` if there is no
+/// digit.
 pub(crate) fn number_end(text: &[u8], start: usize) -> Option<(usize, bool)> {
     let digits = |from: usize| text[from..].iter().take_while(|b| b.is_ascii_digit()).count();
     let mut at = start;

@@ -1,4 +1,4 @@
-//! Which functions there are, what they are called, and how a call of one is bound.
+//! The function registry: names, binding of calls, fallibility, and error texts.
 
 pub(crate) mod errors;
 pub(crate) mod fallibility;

@@ -1,8 +1,8 @@
-//! Conditionals some of whose arguments can complain: each argument is computed for the rows that
-//! reach it and for no others, so that there are no errors and warnings of rows that do not.
+//! Short-circuit evaluation of conditionals: an argument that can fail or warn is evaluated only
+//! for the rows that reach it, so that other rows leave no errors and warnings.
 //!
-//! Where no argument can complain ([`crate::registry::fallibility`]) whole arrays are cheaper, and the kernels
-//! of `conditional` and `logic` do the work.
+//! If no argument can fail or warn ([`crate::registry::fallibility`]), evaluating whole arrays is
+//! cheaper, and the kernels of `conditional` and `logic` do it.
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
@@ -24,7 +24,7 @@ pub type Ask<'a> = dyn FnMut(usize, &[usize]) -> Result<ArrayRef> + 'a;
 pub(crate) enum Flow {
     /// A condition and two results.
     If,
-    /// Conditions and results by turns, then the result of ELSE if there is one.
+    /// Conditions and results alternately, then the result of ELSE if there is one.
     Case,
     /// The first that is not NULL.
     Coalesce,
@@ -97,7 +97,7 @@ fn is_null_with_first(name: &str, args: &[Arg]) -> bool {
         && args.iter().skip(1).any(|arg| arg.is_fallible && arg.constant.is_none())
 }
 
-/// What a call knows of its arguments and its result.
+/// The properties of a call's arguments and result.
 pub(crate) struct Frame<'c> {
     pub(crate) slots: &'c [Slot],
     pub(crate) ty: ColumnType,
@@ -136,7 +136,7 @@ struct Run<'r, 'c, 'a> {
 }
 
 impl<'c> Run<'_, 'c, '_> {
-    /// Conditions and results by turns up to a place, where the result of all others may be.
+    /// Conditions and results alternately up to a place, where the result of all others may be.
     fn branches(&mut self, end: usize) -> Result<()> {
         for condition in (0..end).step_by(2) {
             let chosen = self.split(condition)?;

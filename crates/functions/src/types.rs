@@ -1,4 +1,4 @@
-//! Types of values and of results.
+//! Types: common types, result types, implicit conversions, members of ENUM and SET.
 
 pub(crate) mod common_type;
 pub(crate) mod convert;

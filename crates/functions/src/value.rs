@@ -1,10 +1,11 @@
-//! Single values, and what is known of an argument before any row is seen.
+//! [`Value`]: single values, and [`Arg`]: the facts of an argument that are known before
+//! evaluation.
 
 use pelorus_types::ColumnType;
 
 use crate::decimal::Decimal;
 
-/// A value of SQL. The MySQL type travels beside it.
+/// A value of SQL. Its MySQL type is stored separately.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// NULL.
@@ -92,7 +93,7 @@ pub enum TextForm {
     Chosen,
 }
 
-/// What is known of an argument before any row is seen.
+/// The properties of an argument that are known before evaluation.
 #[derive(Clone, Debug)]
 pub struct Arg {
     /// Its type.
@@ -118,8 +119,8 @@ pub struct Arg {
     pub mixes: bool,
     /// How its text is made where it is a floating-point number.
     pub text_form: TextForm,
-    /// Whether it is a text literal whose bytes are no text of its charset: these count only beside
-    /// other bytes, and where nothing but bytes is asked for.
+    /// Whether it is a text literal whose bytes are not valid in its charset: they count only in
+    /// combination with other bytes, and where only bytes are required.
     pub broken: bool,
 }
 
@@ -191,7 +192,7 @@ impl Arg {
             || self.ty.wire == pelorus_types::WireType::Json
     }
 
-    /// A literal like `x'41'` or `b'101'`, which is a number where numbers are asked for.
+    /// A literal like `x'41'` or `b'101'`, which is a number where a number is required.
     pub(crate) fn is_hex(&self) -> bool {
         self.origin == Origin::Literal && self.ty.is_bits()
     }

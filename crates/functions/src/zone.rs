@@ -1,8 +1,8 @@
-//! Time zones: fixed distances from universal time, and the zones of the IANA database, whose
-//! clocks are set forward and back.
+//! Time zones: fixed offsets from universal time, and the zones of the IANA database with their
+//! daylight-saving changes.
 //!
-//! Zones come from the operating system's database, or from the one that is built in where there
-//! is none. A zone is read once, as the list of the moments at which its distance changes.
+//! Zones come from the operating system's database, or from the built-in one if there is none. A
+//! zone is loaded once, as the list of the moments at which its offset changes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -48,7 +48,7 @@ pub enum Moment {
 struct Span {
     /// The first second.
     from: i64,
-    /// The first second behind it.
+    /// The first second after it.
     until: i64,
     /// Seconds east.
     offset: i64,
@@ -86,8 +86,8 @@ impl TimeZone {
         tz::db().get(name).ok()?.iana_name().map(str::to_owned)
     }
 
-    /// The zone of this machine (`TZ`, or `/etc/localtime`), with the abbreviation that its clock
-    /// goes by at a moment in seconds since 1970.
+    /// The zone of this machine (`TZ`, or `/etc/localtime`), with its abbreviation at a moment in
+    /// seconds since 1970.
     pub fn of_machine(now: i64) -> (Self, String) {
         let zone = tz::TimeZone::system();
         let moment = Timestamp::from_second(now).unwrap_or_default();
@@ -212,7 +212,7 @@ impl Rules {
         &self.name
     }
 
-    /// A zone that is kept for ever once it was asked for; there are some hundreds.
+    /// A zone that is cached for ever after its first use; there are some hundreds.
     fn kept(
         name: &str,
         last: i64,
@@ -299,7 +299,7 @@ mod tests {
         text.parse::<Timestamp>().unwrap().as_second()
     }
 
-    /// What a clock shows, as if it were universal time.
+    /// The local time of a clock, as if it were universal time.
     fn shown(text: &str) -> i64 {
         at(&format!("{text}Z"))
     }

@@ -1,10 +1,10 @@
 //! The hash of an encoded key: folded 64 x 64 -> 128 bit multiplication.
 //!
-//! The building block is the "multiply, then xor the two halves of the product" of Wang Yi's
-//! wyhash (<https://github.com/wangyi-fudan/wyhash>), written here from its description. Two
-//! things differ. Both factors that meet bytes of the key depend on the seed: a product with a
-//! known constant would let anybody choose keys that make it zero and so collide, whatever the
-//! seed. And the length enters last, so that keys that differ in length only do not meet.
+//! The building block is the "multiply, then xor the two halves of the product" of Wang Yi's wyhash
+//! (<https://github.com/wangyi-fudan/wyhash>), written here from its description. Two things
+//! differ. Both factors that meet bytes of the key depend on the seed: a product with a known
+//! constant would let an attacker choose keys that make it zero and so collide, whatever the seed.
+//! And the length enters last, so that keys that differ in length only do not collide.
 //!
 //! Hashes are never written to disk; the function may change between versions.
 
@@ -19,7 +19,7 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 /// Hashes a key. All 64 bits are of good quality. The seed must be secret and random where keys
-/// come from strangers: it is what keeps them from choosing keys that collide.
+/// come from strangers: it prevents the choice of keys that collide.
 #[inline]
 pub fn hash_key(seed: u64, key: &[u8]) -> u64 {
     let left = seed ^ PI[0];

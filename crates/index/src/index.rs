@@ -1,7 +1,7 @@
 //! [`KeyIndex`]: extendible hashing over small shards.
 //!
 //! The directory is an array of `2^bits` shard numbers that the top bits of a tag choose; a shard
-//! of depth `d` stands in `2^(bits - d)` neighbouring places. A full shard grows, and once it has
+//! of depth `d` occupies `2^(bits - d)` neighbouring places. A full shard grows, and once it has
 //! its greatest size it splits in two, alone: no insert ever moves more than one shard. (Extendible
 //! hashing: Fagin, Nievergelt, Pippenger, Strong, ACM TODS 4(3), 1979.) Tags hold the bits for
 //! directory and bucket, so nothing of this reads a key.
@@ -73,7 +73,7 @@ pub struct Stats {
     pub spilled: usize,
     /// Entries that lie in their second bucket. None lies further away than that.
     pub displaced: usize,
-    /// What [`KeyIndex::memory_bytes`] says.
+    /// The value of [`KeyIndex::memory_bytes`].
     pub memory_bytes: usize,
 }
 
@@ -221,7 +221,7 @@ impl KeyIndex {
         }
     }
 
-    /// Puts an entry into the shard or beside it; false if it was there already.
+    /// Puts an entry into the shard or the spill set; false if it was there already.
     #[inline]
     fn place(&mut self, number: usize, tag: u32, row: RowRef) -> bool {
         let shard = &mut self.shards[number];
@@ -281,7 +281,7 @@ impl KeyIndex {
         true
     }
 
-    /// All entries in no order: the kept bits of the hash (its top 32; 1 for 0) and the row.
+    /// All entries in no order: the stored bits of the hash (its top 32; 1 for 0) and the row.
     pub fn iter(&self) -> impl Iterator<Item = (u32, RowRef)> + '_ {
         let inside = self.shards.iter().flat_map(Shard::entries);
         inside.chain(self.spill.iter().copied())

@@ -1,4 +1,4 @@
-//! What was read of a server a moment ago.
+//! A cache of recent answers of a server (descriptions, estimates), for a short time.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -9,7 +9,7 @@ use pelorus_env::Env;
 
 /// For so long an answer is taken as it is.
 const FRESH_FOR: Duration = Duration::from_secs(5);
-/// For so long it is still given while a new one is fetched beside.
+/// For so long an answer is still returned while a new one is fetched in the background.
 const USABLE_FOR: Duration = Duration::from_secs(60);
 /// Above this many entries all are forgotten: queries with ever new literals would fill memory.
 const MOST: usize = 2000;
@@ -25,16 +25,16 @@ pub(crate) struct Cache<K, V> {
 struct State<K, V> {
     entries: HashMap<K, (V, Duration)>,
     refreshing: HashSet<K>,
-    /// Counts how often everything was forgotten: answers that were asked for before do not count.
+    /// Counts how often the cache was cleared: answers of earlier requests do not count.
     epoch: u64,
 }
 
-/// What the cache says.
+/// The result of a look-up.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found<V> {
     /// Take it.
     Fresh(V),
-    /// Take it, and fetch a new one: nobody else does.
+    /// Use it, and fetch a new one: no other caller does.
     Stale(V),
     /// Nothing is known.
     Nothing,
@@ -63,7 +63,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         }
     }
 
-    /// Only what may be taken as it is.
+    /// Only answers that are fresh.
     pub(crate) fn fresh(&self, key: &K) -> Option<V> {
         let now = self.env.clock.monotonic();
         let state = self.state.lock();
@@ -71,12 +71,12 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         (now.saturating_sub(*at) <= FRESH_FOR).then(|| value.clone())
     }
 
-    /// To be asked for before fetching and given to [`Self::put`].
+    /// The epoch, which must be read before fetching and passed to [`Self::put`].
     pub(crate) fn epoch(&self) -> u64 {
         self.state.lock().epoch
     }
 
-    /// Keeps an answer, or notes that there is none any more.
+    /// Stores an answer, or notes that there is none any more.
     pub(crate) fn put(&self, key: K, value: Option<V>, epoch: u64) {
         let now = self.env.clock.monotonic();
         let mut state = self.state.lock();

@@ -54,7 +54,7 @@ pub enum CleartextPassword {
     Never,
 }
 
-/// One server: where it listens and who logs in.
+/// One server: its address and its account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint {
     /// Host name or address.
@@ -104,11 +104,11 @@ pub struct LinkConfig {
     pub tls: TlsMode,
     /// Certificates (PEM text) that may sign the servers' certificates, for [`TlsMode::Verify`].
     pub tls_ca: Option<String>,
-    /// Who may get the password itself.
+    /// The servers that may get the clear-text password.
     pub cleartext_password: CleartextPassword,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
-    /// How long an unused connection is kept.
+    /// How long an unused connection stays open.
     pub idle_timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! One connection to a server: commands out, answers in.
+//! One connection to a server: sends commands and reads answers.
 //!
 //! A connection is *busy* from the moment that a command is sent until its answer has been read to
 //! the end; only one that is not busy may be used again. Reading passes payloads by reference from
@@ -35,7 +35,7 @@ use connect::{Works, ask_whether_it_works};
 pub(crate) use dump::{Dumped, From};
 pub(crate) use version::ServerVersion;
 
-/// What one read of the socket may take.
+/// The maximum size of one read from the socket.
 const READ_ROOM: usize = 128 << 10;
 /// After so long without a byte the server is asked whether it still works ...
 const SILENCE: Duration = Duration::from_secs(30);
@@ -94,11 +94,10 @@ pub(crate) struct Connection {
     pub(crate) applied: Applied,
 }
 
-/// What tells a server from one that takes its place, and its run from the next: the numbers of
-/// connections begin anew with it.
+/// The identity of a server and of its run: the numbers of connections start again with each run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// What the server said of itself.
+    /// The identity that the server reported.
     pub(crate) server: Option<String>,
     /// When the connection was made ...
     pub(crate) since: Duration,
@@ -106,7 +105,7 @@ pub(crate) struct Run {
     pub(crate) ready: Duration,
 }
 
-/// What comes next.
+/// The next expected packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The first packet of an answer.
@@ -188,7 +187,7 @@ impl Connection {
         &self.run
     }
 
-    /// Whether the other side has ended the connection, and with it what ran on it.
+    /// Whether the other side has ended the connection, and with it the statement on it.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -364,9 +363,9 @@ impl Connection {
         Ok(Statement { id: ok.id, params: ok.parameters, columns })
     }
 
-    /// Runs a prepared statement, once: the command that frees it goes out behind it, and so it is
-    /// freed whatever becomes of its answer. (No answer comes to that, and the server looks at it when
-    /// it has sent all rows.)
+    /// Runs a prepared statement, once: the command that frees it goes out after it, and so it is
+    /// freed whatever becomes of its answer. (No answer comes to that, and the server looks at it
+    /// when it has sent all rows.)
     pub(crate) async fn execute(
         &mut self,
         statement: &Statement,
@@ -465,8 +464,8 @@ impl Connection {
         }
     }
 
-    /// Reads and drops what is left of all answers, wherever reading stopped. Errors of the
-    /// statements themselves are dropped too.
+    /// Reads and drops the rest of all answers, wherever reading stopped. Errors of the statements
+    /// themselves are dropped too.
     pub(crate) async fn drain(&mut self) -> Result<()> {
         while self.pending > 0 {
             if self.broken || self.torn || self.phase == Phase::Other {
@@ -571,7 +570,7 @@ impl Connection {
         self.phase = Phase::Head;
     }
 
-    /// Sends what was put into the buffer.
+    /// Sends the content of the buffer.
     pub(crate) async fn flush(&mut self) -> Result<()> {
         while !self.writer.is_empty() {
             self.torn = true;
@@ -598,7 +597,7 @@ impl Connection {
         outcome.map_err(|error| self.failed(error))
     }
 
-    /// Notes what a failure means for the connection.
+    /// Records the effect of a failure on the connection.
     fn failed(&mut self, error: Error) -> Error {
         match error.code() {
             Code::Remote(_) => {
@@ -687,7 +686,7 @@ pub(crate) fn lost(label: &str, why: impl std::fmt::Display) -> Error {
 
 impl Connection {
     /// Brings the session into the state that a statement needs. Variables that the server does not
-    /// know stay out of it: what they would change, this server does not do.
+    /// know are omitted, since the server does not have their feature.
     pub(crate) async fn apply(&mut self, settings: &SessionSettings) -> Result<()> {
         match self.apply_known(settings).await {
             Err(error) if error.errno() == Code::UnknownSystemVariable.errno() => {
@@ -709,7 +708,7 @@ impl Connection {
         if let Some(database) = &change.database {
             self.queue_use(database);
         }
-        // Nobody knows the state before all answers are there: whoever asks may go away meanwhile.
+        // The state is unknown before all answers are there: the caller may be dropped meanwhile.
         self.applied.forget();
         self.flush().await?;
         let set = self.taken(change.set.is_some()).await?;

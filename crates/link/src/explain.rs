@@ -1,8 +1,8 @@
-//! The server's own estimate of a statement.
+//! The server's own estimate of a statement, from its `EXPLAIN`.
 
 use crate::connection::{TextRow, TextRows};
 
-/// What EXPLAIN says of a statement.
+/// The server's estimate of a statement, from EXPLAIN.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// A line per table and step, in the server's order.
@@ -34,7 +34,7 @@ pub struct EstimateTable {
     pub key: Option<String>,
     /// How many bytes of the key are used.
     pub key_len: Option<u64>,
-    /// What the key is compared with.
+    /// The values with which the key is compared.
     pub reference: Option<String>,
     /// Rows read for each combination of the tables before.
     pub rows: Option<u64>,

@@ -1,24 +1,28 @@
 //! Linked servers: existing MySQL or MariaDB servers that are queried in place.
 //!
 //! A [`Link`] is one server with its replicas. It knows their databases, tables, keys and
-//! estimates; hands whole statements on ([`Link::relay`]); and reads a query's fragment over many
-//! key ranges at once, spread over all servers, at one moment in time ([`Link::split`],
+//! estimates; relays whole statements ([`Link::relay`]); and reads a query's fragment over many key
+//! ranges at once, spread over all servers, at one moment in time ([`Link::split`],
 //! [`Link::scan`]).
 //!
 //! | module | what it owns |
 //! | --- | --- |
 //! | [`config`] | addresses, accounts, encryption |
+//! | `link` | [`Link`], the entry point |
+//! | `server` | one server: its connection pool, its health, cancellation |
+//! | `connection`, `stream`, `tls` | one connection: commands and answers, sockets, TLS |
 //! | [`settings`] | the session state that a statement needs on a server |
-//! | [`table`] | what is known of a remote table |
+//! | [`table`] | descriptions of remote tables |
 //! | [`explain`] | the server's own estimate of a statement |
-//! | [`relay`] | whole statements, rows passed on as they come |
-//! | [`pin`] | a connection of one's own for writes and transactions |
+//! | [`relay`] | whole statements, whose rows are passed on as they arrive |
+//! | [`session_connection`] | a session's own connection for writes and transactions |
 //! | [`split`] | ranges of equal work over a key |
 //! | [`scan`] | one fragment over many ranges and servers |
 //! | [`snapshot`] | how all readers see one moment |
 //! | [`binlog`] | positions in a server's binlog, and following it |
-//! | [`status`] | what the servers do |
-//! | `text` | which text may leave for a server |
+//! | [`status`] | the status of the servers |
+//! | `cache` | recent answers of a server |
+//! | `text` | the check of statement text before it is sent |
 
 pub mod binlog;
 mod cache;

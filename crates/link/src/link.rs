@@ -1,4 +1,4 @@
-//! The front of a linked server.
+//! [`Link`]: a linked server with its replicas, the entry point of this crate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(crate) struct Inner {
     pub(crate) latest: Mutex<Latest>,
 }
 
-/// What the latest scan can tell.
+/// The results of the latest scan.
 #[derive(Debug, Default)]
 pub(crate) struct Latest {
     pub(crate) snapshot: Option<SnapshotMode>,
@@ -60,7 +60,7 @@ pub(crate) struct Latest {
     pub(crate) next_replica: usize,
 }
 
-/// What PREPARE says of a statement.
+/// The result of PREPARE for a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Described {
     /// How many `?` it has.
@@ -70,8 +70,8 @@ pub struct Described {
 }
 
 impl Link {
-    /// Makes the link. The servers are not asked yet: a server that is away is an error of the
-    /// statement that needs it.
+    /// Creates the link. The servers are not contacted yet: an unreachable server is an error of
+    /// the statement that needs it.
     ///
     /// # Errors
     /// When certificates cannot be read.
@@ -124,7 +124,7 @@ impl Link {
         }
     }
 
-    /// Connects to the primary, for `CREATE SERVER` to tell early what is wrong.
+    /// Connects to the primary, so that `CREATE SERVER` reports errors early.
     ///
     /// # Errors
     /// 1429 with the reason.
@@ -209,7 +209,7 @@ impl Link {
     /// show to the account, by their names there.
     ///
     /// # Errors
-    /// When the server cannot be asked.
+    /// If the server cannot be reached.
     pub async fn missing_databases(&self) -> Result<Vec<String>> {
         let wanted = &self.inner.config.databases;
         if wanted.is_empty() {
@@ -222,7 +222,7 @@ impl Link {
         Ok(missing.cloned().collect())
     }
 
-    /// The same, asked of the server whatever is cached: there may be a new one.
+    /// The same, read from the server without the cache: there may be a new one.
     ///
     /// # Errors
     /// As [`Self::databases`].
@@ -253,7 +253,7 @@ impl Link {
         self.inner.remote_table(remote, table).await
     }
 
-    /// Forgets what is cached of tables and statements, for instance after DDL.
+    /// Clears the cache of tables and statements, for instance after DDL.
     pub fn forget(&self) {
         self.inner.forget();
     }
@@ -265,8 +265,8 @@ impl Link {
         (config.remote_database(local) == Some(remote)).then(|| local.to_owned())
     }
 
-    /// Makes sessions with the server begin anew where nothing is kept in them: they have what was set
-    /// globally when they began.
+    /// Renews idle sessions without state on the server, so that they have the current global
+    /// settings.
     pub fn renew(&self) {
         for server in &self.inner.servers {
             server.renew();
@@ -285,7 +285,7 @@ impl Link {
         Ok(self.inner.lend(settings).await?.rows(sql).await?.rows)
     }
 
-    /// What PREPARE says of a statement.
+    /// The result of PREPARE for a statement.
     ///
     /// # Errors
     /// The server's own, when it refuses the statement.
@@ -298,7 +298,7 @@ impl Link {
         }
     }
 
-    /// The same, asked of the server whatever is cached: somebody may have changed a table.
+    /// The same, read from the server without the cache: a table may have changed.
     ///
     /// # Errors
     /// As [`Self::describe`].
@@ -320,7 +320,7 @@ impl Link {
         Ok(described)
     }
 
-    /// What EXPLAIN says of a statement.
+    /// The server's estimate of a statement, from EXPLAIN.
     ///
     /// # Errors
     /// The server's own, when it refuses the statement.
@@ -334,10 +334,10 @@ impl Link {
         Ok(Estimate { is_mariadb, ..Estimate::from_rows(&rows) })
     }
 
-    /// Hands a whole statement on.
+    /// Relays a whole statement.
     ///
     /// # Errors
-    /// The server's own; 1429 and 1430 when it is away.
+    /// The server's own; 1429 and 1430 when it is unreachable.
     pub async fn relay(
         &self,
         settings: &SessionSettings,
@@ -348,7 +348,7 @@ impl Link {
         self.relay_with(settings, sql, format, &[], target).await
     }
 
-    /// Hands a whole statement on, with values for its `?`; rows come in binary then.
+    /// Relays a whole statement, with values for its `?`; rows are then in the binary format.
     ///
     /// # Errors
     /// As [`Self::relay`].
@@ -414,7 +414,7 @@ impl Link {
         Ok(Pinned::new(lent, Arc::clone(&self.inner.config)))
     }
 
-    /// What the servers do.
+    /// The status of the servers.
     pub fn status(&self) -> LinkStatus {
         let latest = self.inner.latest.lock();
         LinkStatus {

@@ -1,4 +1,4 @@
-//! Whole statements, with rows passed on as the server sent them.
+//! Relays whole statements: rows are passed on as the server encoded them.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -30,7 +30,7 @@ pub enum Target {
     AnyReplica,
 }
 
-/// What a relayed statement gives.
+/// The result of a relayed statement.
 #[derive(Debug)]
 pub enum Relay {
     /// Rows.
@@ -230,7 +230,7 @@ impl<S: Source> Reading<S> {
     }
 }
 
-/// What the latest statement of a connection has warned of.
+/// The warnings of the latest statement on a connection.
 async fn conditions(connection: &mut Connection) -> Result<Vec<Condition>> {
     let rows = connection.rows("SHOW WARNINGS").await?.rows;
     let conditions = rows.into_iter().filter_map(|row| {

@@ -1,11 +1,11 @@
-//! One fragment over many ranges and servers.
+//! Scans one fragment over many ranges and servers.
 //!
-//! Ranges wait in a queue; each connection of the scan has a worker that takes the next one when
-//! it is done with the last, so a faster server reads more of them. When a connection is lost its
+//! Ranges wait in a queue; each connection of the scan has a worker that takes the next one when it
+//! has finished the last, so a faster server reads more of them. When a connection is lost its
 //! range goes back to the queue and the others read it, for they all see the same moment. Batches
-//! flow through one bounded channel, so a slow reader holds the servers back and memory stays
-//! bounded. When nobody reads any more the workers drop their connections in the middle, which
-//! kills the statements on the servers.
+//! flow through one bounded channel, so a slow reader slows the servers down and memory stays
+//! bounded. When the reader is gone the workers drop their connections in the middle, which kills
+//! the statements on the servers.
 
 mod queue;
 mod snapshot_group;
@@ -70,7 +70,7 @@ impl Fragment {
     }
 }
 
-/// What to scan.
+/// The request of a scan.
 #[derive(Clone, Debug)]
 pub struct ScanRequest {
     /// Session state on the servers.
@@ -88,17 +88,17 @@ pub struct ScanRequest {
     pub cut: Option<(String, String)>,
     /// Connections on each server; 0 means the link's own number.
     pub streams: usize,
-    /// Reads only what was committed, whatever isolation level the server's sessions begin with. Of
-    /// several ranges that is so in any case.
+    /// Reads committed rows only, whatever the isolation level of the server's sessions. With
+    /// several ranges this is always so.
     pub committed: bool,
     /// Keeps a range's rows back until it is complete (up to a bound), so that a failed server's
     /// ranges can be read again elsewhere.
     pub buffer_whole_range: bool,
-    /// The types that the plan was made for; empty to take what comes. When the server sees it
-    /// otherwise the scan fails with [`pelorus_error::Code::TableChanged`] and what is cached of
-    /// the tables is forgotten.
+    /// The types that the plan was made for; empty to accept any. If the server's types differ the
+    /// scan fails with [`pelorus_error::Code::TableChanged`] and the cached descriptions of the
+    /// tables are dropped.
     pub expected: Vec<ColumnType>,
-    /// What counts the rows that wait for their reader.
+    /// The memory account of the rows that wait for their reader.
     pub memory: Account,
 }
 
@@ -110,7 +110,7 @@ pub struct Scan {
     /// Where batches come out. All streams draw from the same work: any of them may be read alone,
     /// in any order, and together they give every row once. Dropping all of them stops the scan.
     pub streams: Vec<ScanStream>,
-    /// What happens, while it happens.
+    /// The progress of the scan.
     pub report: Arc<ScanReport>,
 }
 
@@ -133,21 +133,21 @@ impl Stream for ScanStream {
     }
 }
 
-/// What a scan did and does.
+/// The report of a scan.
 #[derive(Debug)]
 pub struct ScanReport {
     /// How its moment was found.
     pub mode: SnapshotMode,
     /// How long read locks were held for it.
     pub lock_held: Option<Duration>,
-    /// What a person should know, such as a weaker snapshot or a replica left out.
+    /// Warnings for users, such as a weaker snapshot or a replica left out.
     pub warnings: Vec<String>,
     /// How long it took until every connection saw the moment.
     pub opened_in: Duration,
     ranges: Mutex<Vec<RangeReport>>,
 }
 
-/// What became of one range.
+/// The report of one range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeReport {
     /// Its place in the request.
@@ -180,7 +180,7 @@ pub(crate) async fn scan(inner: &Arc<Inner>, request: ScanRequest) -> Result<Sca
     moment.scan(ticket, request).await
 }
 
-/// What a scan gets to read with.
+/// The connections with which a scan reads.
 #[derive(Debug)]
 struct Readers {
     connections: Vec<Lent>,

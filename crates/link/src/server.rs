@@ -1,8 +1,8 @@
-//! One server of a link: its pool of connections, its health, and how statements on it are stopped.
+//! One server of a link: its connection pool, its health, and the cancellation of its statements.
 //!
-//! A connection is lent as [`Lent`]. Given back in order it waits for the next user; given back in
-//! the middle of an answer (its user was dropped) it is closed and the statement is killed by a
-//! connection of its own, so that nothing goes on running for nobody.
+//! A connection is lent as [`Lent`]. If it is returned idle it waits for the next user. If it is
+//! returned in the middle of an answer (its user was dropped) it is closed, and a separate
+//! connection kills the statement, so that no abandoned statement runs on.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct Server {
     /// Connections that exist, lent or resting.
     open: AtomicUsize,
     closed: AtomicBool,
-    /// How often all connections were to be made anew.
+    /// How often all connections were to be made again.
     renewed: AtomicU64,
     health: Mutex<Health>,
     pub(crate) ranges: AtomicU64,
@@ -141,7 +141,7 @@ impl Server {
         }
     }
 
-    /// Remembers what went wrong, for people to look at.
+    /// Records an error, for the status.
     pub(crate) fn note_failure(&self, error: &Error) {
         if matches!(error.code(), Code::ConnectToForeign | Code::QueryOnForeign) {
             let mut health = self.health.lock();
@@ -203,9 +203,9 @@ impl Server {
         health.speed = Some(health.speed.map_or(seen, |speed| speed * 0.7 + seen * 0.3));
     }
 
-    /// Stops a statement on another connection of this server, known by its number; or, when the
-    /// server has begun anew since, or another has taken its place, nobody's, and gives `false`: the
-    /// connection is no more.
+    /// Kills a statement on another connection of this server, known by its number. If the server
+    /// has restarted since, or another has taken its place, kills nothing and returns `false`: the
+    /// connection no longer exists.
     pub(crate) async fn kill(
         self: &Arc<Self>,
         id: u32,
@@ -223,13 +223,13 @@ impl Server {
         }
         let what = if query_only { "QUERY" } else { "CONNECTION" };
         match connection.run(&format!("KILL {what} {id}")).await {
-            // It has ended by itself.
+            // It has ended already.
             Err(error) if error.errno() == Code::NoSuchThread.errno() => Ok(true),
             other => other.map(|_| true),
         }
     }
 
-    /// Closes connections that nobody has used for long.
+    /// Closes connections that have been idle for long.
     pub(crate) fn reap(&self) {
         let now = self.env.clock.monotonic();
         let mut idle = self.idle.lock();
@@ -324,7 +324,8 @@ impl Server {
     fn rest(&self, connection: Connection, renewed: u64) {
         let since = self.env.clock.monotonic();
         let mut idle = self.idle.lock();
-        // Ordering: whoever closes them sets these first and then takes what rests, under the lock.
+        // Ordering: the closing thread sets these first and then takes the idle connections, under
+        // the lock.
         let is_old =
             self.closed.load(Ordering::Relaxed) || renewed != self.renewed.load(Ordering::Relaxed);
         if !is_old {
@@ -387,7 +388,7 @@ fn saw_begin(asking: &Run, run: &Run) -> bool {
 }
 
 /// Whether the number of a connection that was made `age` ago is still its own on a server that
-/// says who it is and for how many seconds it has been up: numbers begin anew with the server, and
+/// says who it is and for how many seconds it has been up: numbers begin again with the server, and
 /// then belong to others.
 fn is_of_run(run: &Run, age: Duration, server: &Option<String>, uptime: Option<u64>) -> bool {
     // Seconds are cut off.
@@ -415,7 +416,7 @@ impl Lent {
         &self.runtime
     }
 
-    /// Closes the connection when it is given back: its session has state that nobody tracks.
+    /// Closes the connection when it is returned: its session has state that is not tracked.
     pub(crate) fn do_not_keep(&mut self) {
         self.keep = false;
     }

@@ -1,4 +1,4 @@
-//! A connection to the primary of one's own, for writes and transactions.
+//! [`Pinned`]: a session's own connection to the primary, for writes and transactions.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::settings::SessionSettings;
 /// How long a stopped statement may take to end before its connection is given up.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection to the primary that nobody else uses. Dropping it rolls an open transaction back.
+/// A session's own connection to the primary. Dropping it rolls an open transaction back.
 #[derive(Debug)]
 pub struct Pinned {
     lent: Arc<tokio::sync::Mutex<Lent>>,
@@ -31,7 +31,7 @@ pub struct Pinned {
 
 impl Pinned {
     pub(crate) fn new(mut lent: Lent, config: Arc<LinkConfig>) -> Self {
-        // Statements may leave behind temporary tables, user variables, locks.
+        // Statements may leave temporary tables, user variables, locks.
         lent.do_not_keep();
         let status = Arc::new(Mutex::new(lent.status()));
         Self { lent: Arc::new(tokio::sync::Mutex::new(lent)), config, status }
@@ -96,7 +96,7 @@ impl Pinned {
         Ok(Held { guard: Some(guard), status: Arc::clone(&self.status) })
     }
 
-    /// Whether the server has a transaction open, behind whatever is still read or stopped.
+    /// Whether the server has a transaction open, after whatever is still read or stopped.
     ///
     /// # Errors
     /// A connection that broke: 1430.

@@ -1,4 +1,4 @@
-//! The session state that a statement needs on a server, and how a connection gets into it.
+//! The session settings that a statement needs on a server, and how they are set on a connection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,8 +12,8 @@ const SELECT_LIMIT: &str = "sql_select_limit";
 const AT_FIRST: [(&str, &str); 3] =
     [(SELECT_LIMIT, "18446744073709551615"), ("insert_id", "0"), ("sql_log_bin", "1")];
 
-/// Session state for a statement. A connection that is in another state is changed first; what is
-/// `None` has the server's global value, but for `sql_select_limit`, which does not limit then.
+/// Session state for a statement. A connection in another state is changed first. `None` means the
+/// server's global value, except for `sql_select_limit`, which is then unlimited.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionSettings {
     /// `sql_mode`.
@@ -27,7 +27,7 @@ pub struct SessionSettings {
     pub database: Option<String>,
     /// The moment that `NOW()` gives, in seconds since 1970.
     pub timestamp: Option<f64>,
-    /// Transactions, and statements outside of them, may only read: what would write, also in stored
+    /// Transactions, and statements outside of them, may only read: a write, also in stored
     /// functions, fails with error 1792.
     pub read_only: bool,
     /// Other session variables: name, and the value as SQL (`5`, `'text'`).
@@ -60,11 +60,11 @@ pub(crate) struct Applied {
     settings: SessionSettings,
     /// Variables that the server does not know.
     left_out: BTreeSet<String>,
-    /// Nobody knows the state; the connection cannot be used again.
+    /// The state is unknown; the connection cannot be used again.
     unknown: bool,
 }
 
-/// What must be sent to change the state.
+/// The changes from one state to another.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     /// A `SET` statement.
@@ -85,10 +85,10 @@ impl Change {
 }
 
 impl Applied {
-    /// What leads from this state to another.
+    /// The changes from this state to another.
     ///
     /// # Errors
-    /// When a value cannot be written in SQL safely.
+    /// If a value cannot be written in SQL safely.
     pub(crate) fn change(
         &self,
         wanted: &SessionSettings,
@@ -136,8 +136,8 @@ impl Applied {
         Ok(Change { set: set.finish(), database })
     }
 
-    /// The server has answered: what it took of the change to these settings, their variables and
-    /// their database. A `SET` that is refused sets nothing.
+    /// Records the server's answer: the accepted settings, their variables and their database. A
+    /// `SET` that is refused sets nothing.
     pub(crate) fn answered(&mut self, settings: &SessionSettings, set: bool, database: bool) {
         let before = self.settings.database.take();
         if set {

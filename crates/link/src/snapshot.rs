@@ -1,4 +1,4 @@
-//! How all readers of a scan see one moment.
+//! Snapshots: all readers of a scan see one moment.
 //!
 //! Every connection of a scan opens an InnoDB snapshot of its own (`START TRANSACTION WITH
 //! CONSISTENT SNAPSHOT, READ ONLY` under REPEATABLE READ). They agree on the scan's tables if no
@@ -13,12 +13,12 @@
 //! *MariaDB with a binlog.* The server moves the place in the binlog up to which everything is
 //! visible (`binlog_snapshot_file`, `binlog_snapshot_position`) under the lock that orders commits
 //! and that a snapshot takes. If it is the same before the first and after the last opening,
-//! nothing became visible in between. It is asked on a connection without a snapshot. The server
+//! nothing became visible in between. It is read on a connection without a snapshot. The server
 //! answers through variables that all sessions share: an answer may be the one that another
-//! session asks for at the same instant. That is harmless where it is the present place, too; an
-//! older one, of a snapshot that somebody else holds, could only pass for the present if it were the
-//! place from before the openings, twice in a row. The snapshots' own positions must not be
-//! compared instead: asked at once, they give each other's answers.
+//! session requests at the same instant. That is harmless if it is the current place, too; an
+//! older one, of a snapshot that another session holds, could only pass for the current one if it
+//! were the place from before the openings, twice in a row. The snapshots' own positions must not
+//! be compared instead: read concurrently, they return each other's answers.
 //!
 //! *MySQL with GTIDs.* A GTID is *owned* from before `tW` until `tE`, and is in `gtid_executed`
 //! from `tE` on. Read before the openings: `gtid_owned`, then `gtid_executed` as `A`. Read after
@@ -40,26 +40,27 @@
 //!
 //! # With a lock ([`SnapshotMode::Locked`])
 //!
-//! Where writers never pause long enough, a control connection runs `LOCK TABLES .. READ` on the
+//! If writers never pause long enough, a control connection runs `LOCK TABLES .. READ` on the
 //! scan's tables. It is granted when no open transaction has changed them (metadata locks are held
-//! up to the end of a transaction, after `tE`), and nobody changes them until `UNLOCK TABLES`. All
-//! primary's snapshots are opened while it is held. The primary's executed GTIDs read under the
-//! lock contain every change of these tables, so a replica that has them contains the same, and
-//! can contain no later change of these tables. Replicas are brought near before the lock is
-//! taken; one that has not arrived in [`HOLD`] is left out of the scan. Waiting for the lock and
-//! holding it are bounded by [`ACQUIRE`] and [`HOLD`]: beyond them writers would suffer.
+//! up to the end of a transaction, after `tE`), and no session changes them until `UNLOCK TABLES`.
+//! All snapshots of the primary are opened while it is held. The primary's executed GTIDs read
+//! under the lock contain every change of these tables, so a replica that has them contains the
+//! same, and can contain no later change of these tables. Replicas catch up before the lock is
+//! taken; one that has not reached the GTIDs within [`HOLD`] is left out of the scan. Waiting for
+//! the lock and holding it are bounded by [`ACQUIRE`] and [`HOLD`]: longer waits would delay
+//! writers.
 //!
 //! # One connection ([`SnapshotMode::Single`])
 //!
-//! Where a long transaction keeps the lock from being granted in time, again and again, while
-//! others commit all the time, one connection reads all ranges one after the other. A single statement
-//! needs no snapshot before it; one that may see nothing but what was committed is a transaction of
-//! its own under REPEATABLE READ, since the server's sessions may begin under READ UNCOMMITTED.
+//! If a long transaction repeatedly prevents the lock while others commit all the time, one
+//! connection reads all ranges one after the other. A single statement needs no snapshot before it.
+//! A statement that may see committed rows only is a transaction of its own under REPEATABLE READ,
+//! since the server's sessions may begin under READ UNCOMMITTED.
 //!
 //! # Neither ([`SnapshotMode::Near`])
 //!
-//! The account may not lock and writers never pause: the primary's snapshots are opened as close
-//! together as can be, replicas are left out, and the scan says so in a warning.
+//! If the account may not lock and writers never pause, the primary's snapshots are opened as close
+//! together as possible, replicas are left out, and the scan reports a warning.
 //!
 //! Changes that are not written to the binlog (`sql_log_bin = 0`) are covered by the lock only.
 
@@ -91,7 +92,7 @@ pub enum SnapshotMode {
     Position,
     /// The tables were locked against writes for the moment in which the snapshots were opened.
     Locked,
-    /// The account may not do what the others need: snapshots were opened as close together as possible and may
-    /// differ by what was committed in between.
+    /// The account lacks the privileges of the other modes: snapshots were opened as close together
+    /// as possible and may differ by commits in between.
     Near,
 }

@@ -1,14 +1,14 @@
-//! Ranges of equal work over a key.
+//! Splits a key into ranges of equal work.
 //!
-//! Bounds are found by asking the server for estimates of ever finer *cells* of the key's order
-//! (module `dive`): `EXPLAIN` of a range makes it look into the B-tree, which costs a fraction of a
-//! millisecond and sends nothing. Cells are then joined into ranges of about equal work. Where one
-//! value of a column is heavy the next column of the key cuts it.
+//! Bounds are found with the server's estimates of ever finer *cells* of the key's order (module
+//! `index_dive`): `EXPLAIN` of a range makes the server look into the B-tree, which costs a
+//! fraction of a millisecond and sends no rows. Cells are then joined into ranges of about equal
+//! work. If one value of a column is heavy the next column of the key cuts it.
 //!
-//! That ranges are disjoint and cover every row does not hang on estimates. Two neighbours share
-//! one bound in the same words: a row's key is below it or not. Bounds are kept only where the
-//! server itself says that they ascend in the column's collation, and NULLs, which sort below
-//! everything, belong to the first range. So a cached split stays right whatever rows come later.
+//! That ranges are disjoint and cover every row does not depend on estimates. Two neighbours share
+//! one bound in the same words: a row's key is below it or not. Only bounds that the server itself
+//! reports as ascending in the column's collation are used, and NULLs, which sort below everything,
+//! belong to the first range. So a cached split stays correct whatever rows are added later.
 
 mod bound;
 mod index_dive;
@@ -25,7 +25,7 @@ use self::bound::{Bound, Domain};
 use crate::link::Inner;
 use crate::table::{RemoteKey, RemotePartition, RemoteTable};
 
-/// Bounds are found anew after so long, or when the table has grown by much.
+/// Bounds are found again after so long, or when the table has grown by much.
 const KEEP_FOR: Duration = Duration::from_secs(600);
 /// Tables below this many rows are not worth cutting.
 const SMALL: u64 = 2_000;
@@ -39,7 +39,7 @@ pub struct Split {
     pub key: Option<String>,
     /// The ranges.
     pub ranges: Vec<KeyRange>,
-    /// What was done, for EXPLAIN.
+    /// The method, for EXPLAIN.
     pub how: String,
 }
 
@@ -83,12 +83,12 @@ impl KeyRange {
         self.est_rows
     }
 
-    /// What it is made of, to be kept: a condition and partitions.
+    /// The parts of the range, to be stored: a condition and partitions.
     pub fn parts(&self) -> (Option<&str>, &[String]) {
         (self.condition.as_deref(), &self.partitions)
     }
 
-    /// A range of what was kept.
+    /// A range from its stored parts.
     pub fn of_parts(condition: Option<String>, partitions: Vec<String>, est_rows: u64) -> Self {
         Self { condition, partitions, est_rows }
     }
@@ -98,7 +98,7 @@ impl KeyRange {
 #[derive(Debug, Default)]
 pub(crate) struct SplitCache(Mutex<HashMap<SplitKey, Known>>);
 
-/// What a split was asked for: database, table, key, number of ranges.
+/// The parameters of a split: database, table, key, number of ranges.
 type SplitKey = (String, String, Option<String>, usize);
 
 #[derive(Debug)]
@@ -247,7 +247,7 @@ fn join_cells(
         let share = total * ((before * count + total / 2) / total.max(1) + 1) / count;
         let next = cells.get(at + 1);
         // A cut is best where it is nearest to the equal share; an empty cell brings it no nearer,
-        // but the one behind it may.
+        // but the next one may.
         let over = (before + here).abs_diff(share);
         let is_nearest = next.is_none_or(|next| {
             here > 0 && next.rows > 0 && over <= (before + here + next.rows).abs_diff(share)

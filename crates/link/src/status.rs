@@ -1,4 +1,4 @@
-//! What the servers of a link do, for people to look at.
+//! The status of a link's servers, for `SHOW` statements.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct LinkStatus {
 /// Whether a server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerState {
-    /// Nothing was asked of it yet.
+    /// It has not been contacted yet.
     Unknown,
     /// It answered the last time.
     Up,
@@ -45,7 +45,7 @@ pub struct ServerStatus {
     pub latency: Option<Duration>,
     /// Connections that are open.
     pub connections: usize,
-    /// Connections that nobody uses.
+    /// Idle connections.
     pub idle: usize,
     /// Ranges that it has read.
     pub ranges: u64,

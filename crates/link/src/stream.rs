@@ -1,4 +1,4 @@
-//! The bytes beneath a connection: TCP, Unix socket or TLS.
+//! The byte stream of a connection: TCP, Unix socket or TLS.
 
 mod low_water;
 
@@ -22,7 +22,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Whether what is sent can be read by nobody else.
+    /// Whether the connection cannot be read by others.
     pub(crate) fn is_private(&self) -> bool {
         matches!(self, Stream::Unix(_) | Stream::Tls(_))
     }
@@ -40,8 +40,8 @@ impl Stream {
         matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Lets less than so many bytes arrive without waking anybody. When it is lowered, what has
-    /// arrived meanwhile is told at once. Unix sockets tell everything.
+    /// Sets the low-water mark: fewer arrived bytes do not wake the reader. When it is lowered,
+    /// bytes that have arrived meanwhile are reported at once. Unix sockets report everything.
     pub(crate) fn tell_from(&self, bytes: i32) {
         let socket = match self {
             Stream::Tcp(stream) => stream.as_fd(),
@@ -130,7 +130,7 @@ mod tests {
         let told = timeout(Duration::from_secs(20), stream.read(&mut byte)).await;
         assert_eq!((told.unwrap().unwrap(), byte), (1, *b"a"));
 
-        // Much is told in any case, and so is the end.
+        // Large amounts are reported in any case, and so is the end.
         stream.tell_from(1 << 20);
         let sender = tokio::spawn(async move { server.write_all(&[b'b'; 8 << 20]).await.unwrap() });
         let mut all = Vec::new();

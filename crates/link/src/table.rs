@@ -1,4 +1,4 @@
-//! What is known of a table on a linked server.
+//! The description of a table on a linked server: columns, keys, partitions and estimates.
 
 pub(crate) mod load;
 
@@ -78,7 +78,7 @@ pub struct RemoteColumn {
     pub nullable: bool,
     /// The default as the server's information schema writes it.
     pub default: Option<String>,
-    /// What the information schema says in `EXTRA`.
+    /// The value of `EXTRA` in the information schema.
     pub extra: String,
     /// The expression of a generated column.
     pub generated: Option<String>,
@@ -112,11 +112,11 @@ pub struct KeyPart {
     pub column: String,
     /// How many different values the key has up to this part, estimated.
     pub cardinality: Option<u64>,
-    /// How many characters are in the key when it is not the whole column.
+    /// How many characters are in the key if it does not contain the whole column.
     pub prefix: Option<u32>,
     /// Whether the part can be NULL.
     pub nullable: bool,
-    /// Whether it is kept in descending order.
+    /// Whether it is stored in descending order.
     pub descending: bool,
     /// The expression, when the part is one.
     pub expression: Option<String>,

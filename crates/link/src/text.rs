@@ -1,15 +1,15 @@
-//! The one way of statement text to a server.
+//! [`StatementText`]: statement text that may be sent to a server.
 //!
-//! What is decided about a statement (whose it is, what it changes, where its tables are) is decided
-//! about its text as it was read here. A server that finds another statement in the same bytes would
-//! run what nobody has decided about. The servers differ in comments: which of `/*! ... */` and
-//! `/*M! ... */` they execute, and where comments and hints end that hold others, quotes or NUL. So
-//! [`StatementText::new`] takes only text in which every server of every version finds the same
-//! strings, names and comments, whoever has written it, and a connection sends nothing else.
+//! Decisions about a statement (its privileges, what it changes, where its tables are) are made on
+//! its text as it was read here. A server that finds another statement in the same bytes would run
+//! a statement that was not checked. The servers differ in comments: which of `/*! ... */` and
+//! `/*M! ... */` they execute, and where comments and hints end that contain others, quotes or NUL.
+//! [`StatementText::new`] therefore accepts only text in which every server of every version finds
+//! the same strings, names and comments, whatever its origin, and a connection sends nothing else.
 
 use pelorus_error::{Error, Result};
 
-/// What decides how a server reads quotes.
+/// The settings that decide how a server reads quotes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading<'a> {
     /// The session's `sql_mode`; `None` is the server's own, which may be any.
@@ -23,10 +23,10 @@ pub(crate) struct Reading<'a> {
 pub(crate) struct StatementText<'a>(&'a str);
 
 impl<'a> StatementText<'a> {
-    /// Takes a text.
+    /// Checks a text.
     ///
     /// # Errors
-    /// 1235 for what servers may read in different ways.
+    /// 1235 for text that servers may read in different ways.
     pub(crate) fn new(text: &'a str, reading: Reading<'_>) -> Result<Self> {
         let modes = reading.sql_mode.map_or(ANY, |mode| Quotes::of(mode).into());
         // They differ where there is a double quote or a backslash.
@@ -108,7 +108,7 @@ struct Scan<'a> {
     quotes: Quotes,
 }
 
-/// What is wrong with a text.
+/// The problem in a text.
 type Fault = &'static str;
 
 impl Scan<'_> {
@@ -134,7 +134,7 @@ impl Scan<'_> {
         self.bytes.get(self.at..).unwrap_or_default().starts_with(text)
     }
 
-    /// Where a text stands next, from some bytes after the current one on.
+    /// The next position of a text, from some bytes after the current one on.
     fn find(&self, after: usize, text: &[u8]) -> Option<usize> {
         let from = self.at + after;
         let rest = self.bytes.get(from..)?;
@@ -218,7 +218,7 @@ fn is_blank(byte: Option<&u8>) -> bool {
     byte.is_none_or(|&byte| byte.is_ascii_whitespace() || byte.is_ascii_control())
 }
 
-/// Whether the quotes of a hint are closed within it: MySQL looks for its end behind them.
+/// Whether the quotes of a hint are closed within it: MySQL looks for its end after them.
 fn is_plain_hint(inner: &[u8]) -> bool {
     let mut open = None;
     for &byte in inner {

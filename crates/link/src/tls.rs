@@ -1,4 +1,4 @@
-//! TLS towards linked servers.
+//! TLS for connections to linked servers.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use rustls::{
 
 use crate::config::{LinkConfig, TlsMode};
 
-/// Where Debian and its kin keep the certificates that everybody trusts.
+/// Where Debian and similar keep the certificates that everybody trusts.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// The clock of an [`Env`] for TLS. A moment before 1970 is none: handshakes fail then.

@@ -1,5 +1,5 @@
-//! The bytes of the log, as `docs/internals/format-log.md` describes them: the segment header, the header of
-//! a group, the header of a record. All numbers are little-endian.
+//! The byte format of the log, as `docs/internals/format-log.md` describes it: the segment header,
+//! the header of a group, the header of a record. All numbers are little-endian.
 //!
 //! Checksums are CRC-32C. Those of groups and records begin with the uuid of the log and the number
 //! of the segment, and cover the LSN, so bytes that were written for another place never pass.
@@ -67,7 +67,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
 pub(crate) struct SegmentHeader {
     pub(crate) uuid: [u8; 16],
     pub(crate) number: u64,
-    /// The position of the first byte behind the header.
+    /// The position of the first byte after the header.
     pub(crate) first: Lsn,
     /// Everything before this position was durable when the segment got its name.
     pub(crate) durable: Lsn,

@@ -1,4 +1,4 @@
-//! Group commit in every order in which threads can go on, up to a bound of preemptions.
+//! Tests of group commit in every interleaving of the threads, up to a bound of preemptions.
 //!
 //! `cargo test --release -p pelorus-log --features loom --lib interleavings`
 
@@ -121,8 +121,8 @@ fn writers_rotate_and_wait_for_room() {
     assert!(orders > 100, "{orders} orders");
 }
 
-/// One sync fails, whichever writer comes to it: who is told that all is well can rely on it, and
-/// nobody is told so afterwards.
+/// One sync fails, in any of the writers: an acknowledged writer can rely on it, and no writer is
+/// acknowledged afterwards.
 #[test]
 fn a_failed_sync_reaches_all_who_wait() {
     for mode in SyncFailure::ALL {

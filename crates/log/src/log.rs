@@ -1,11 +1,13 @@
-//! Appending: records go into the buffer of the next group, and whoever needs one of them durable
-//! first writes and syncs the whole group for all (group commit by leader and followers).
+//! [`Log`]: appends records to the buffer of the next group, and makes them durable by group
+//! commit.
 //!
-//! There is no thread here. A waiter that finds nobody writing becomes the leader: it takes the
-//! buffer, writes it as one group and syncs; the others go on filling the next buffer and wait.
-//! One mutex guards the state; the leader lets go of it while it writes, and `State::leading`
-//! keeps others from writing meanwhile. Two things happen under the mutex although they touch the
-//! disk, since they are rare: reserving space, and beginning a segment.
+//! A thread that needs a record to be durable writes and syncs the whole group for all others
+//! (group commit by leader and followers). There is no thread of the log. A waiter that finds no
+//! leader becomes the leader: it takes the buffer, writes it as one group and syncs; the others
+//! continue to fill the next buffer and wait. One mutex guards the state; the leader releases it
+//! while it writes, and `State::leading` keeps others from writing meanwhile. Two operations run
+//! under the mutex although they access the disk, since they are rare: reserving space, and
+//! beginning a segment.
 
 mod group;
 
@@ -82,11 +84,11 @@ pub struct Log {
 
 impl Log {
     /// Creates a log that begins at `first` (rounded up to 4 KiB), in a folder that is created if
-    /// it is not there. The log and its folder are durable when this returns; folders further up
+    /// it does not exist. The log and its folder are durable when this returns; folders further up
     /// are the caller's.
     ///
-    /// `uuid` is the identity of the log: unique, and kept by the caller, since `open` asks for it.
-    /// A `first` other than 0 is for a database whose log was lost: the LSN of its checkpoint.
+    /// `uuid` is the identity of the log: unique, and stored by the caller, since `open` requires
+    /// it. A `first` other than 0 is for a database whose log was lost: the LSN of its checkpoint.
     ///
     /// # Errors
     /// [`Code::FileWrite`] when the folder holds a log already (also one that an interrupted call
@@ -112,15 +114,15 @@ impl Log {
         Ok(Self::new(disk, folder, options, Recovered { header, file, segments }))
     }
 
-    /// Opens a log: calls `replay` with each record that ends behind `checkpoint.lsn`, in order,
+    /// Opens a log: calls `replay` with each record that ends after `checkpoint.lsn`, in order,
     /// with where it ends and its bytes. All that was replayed is durable when this returns.
     ///
     /// # Errors
     /// [`Code::FileDamaged`] when acknowledged records are damaged or missing; records may have
     /// been replayed by then. [`Code::FileVersion`], [`Code::FileRead`], [`Code::FileWrite`] and
-    /// [`Code::DiskFull`] (opening takes 4 KiB and the size of the last group; where there is no
-    /// room, of what was taken ahead when the log was written, which is enough where the disk keeps
-    /// what it gave, or nothing where no group has to be copied). Errors of `replay`.
+    /// [`Code::DiskFull`] (opening takes 4 KiB and the size of the last group; on a full disk from
+    /// the preallocated space of the log, which is enough if the disk keeps it, or nothing if no
+    /// group has to be copied). Errors of `replay`.
     pub fn open(
         disk: Arc<dyn Disk>,
         folder: &Path,
@@ -142,11 +144,11 @@ impl Log {
         Self { disk, folder: folder.to_owned(), uuid, options, state, changed: Condvar::new() }
     }
 
-    /// Puts a record, given in parts, behind all earlier ones; returns where it ends. It is durable
+    /// Puts a record, given in parts, after all earlier ones; returns where it ends. It is durable
     /// when [`wait`](Self::wait) says so.
     ///
     /// Blocks while [`Options::buffer_bytes`] are waiting: the caller then writes them itself, or
-    /// waits for who does.
+    /// waits for the thread that does.
     ///
     /// # Errors
     /// [`Code::RowTooLarge`] above [`RECORD_BYTES_MAX`]; [`Code::DiskFull`] when there is no space
@@ -157,7 +159,7 @@ impl Log {
     }
 
     /// As [`append`](Self::append), of a small record that leads to space being free: it can use
-    /// space that is kept for such records when the disk is full.
+    /// the space that is reserved for such records when the disk is full.
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -165,8 +167,8 @@ impl Log {
         self.append_keeping(parts, self.options.last_bytes())
     }
 
-    /// The same of a record on which files are removed: it can use all the space that is kept. Its
-    /// caller lets it be kept again ([`Self::keep_space`]).
+    /// The same of a record on which files are removed: it can use all the reserved space. The
+    /// caller restores the reserve ([`Self::keep_space`]).
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -174,7 +176,7 @@ impl Log {
         self.append_keeping(parts, 0)
     }
 
-    /// Appends a record that leaves so many bytes of space behind it.
+    /// Appends a record that leaves so many bytes of space after it.
     fn append_keeping(&self, parts: &[&[u8]], kept: u64) -> Result<Lsn> {
         let bytes = parts.iter().try_fold(0_usize, |sum, part| sum.checked_add(part.len()));
         let bytes = bytes.filter(|&bytes| bytes <= RECORD_BYTES_MAX).ok_or_else(|| {
@@ -235,9 +237,10 @@ impl Log {
         self.wait(self.end())
     }
 
-    /// Records that the last group is durable, so that damage to it is told from a torn write. To
-    /// be called when the log has been idle for some milliseconds, and before it is closed. Does
-    /// nothing when that is recorded already, or when records are waiting or being written.
+    /// Records that the last group is durable, so that damage to it is distinguished from a torn
+    /// write. To be called when the log has been idle for some milliseconds, and before it is
+    /// closed. Does nothing when that is recorded already, or when records are waiting or being
+    /// written.
     ///
     /// # Errors
     /// [`Code::DiskFull`] when there is no space for the marker, which changes nothing;
@@ -247,7 +250,7 @@ impl Log {
         self.check(&state)?;
         if state.unproven > 0 && !state.leading && state.buffer.is_empty() {
             let end = state.start.plus(GROUP_HEADER as u64).ok_or_else(used_up)?;
-            // A start on a full disk has less to write behind it.
+            // A start on a full disk has less to write after it.
             let kept = self.options.last_bytes().max(copy_bytes(GROUP_HEADER));
             self.reserve(&mut state, end, kept)?;
             self.lead(&mut state);
@@ -261,8 +264,8 @@ impl Log {
         self.state.lock().segments.first_key_value().map_or(Lsn(0), |(_, first)| *first)
     }
 
-    /// A position behind all records so far and before all later ones: what a checkpoint begun
-    /// now has to cover.
+    /// A position after all records so far and before all later ones: the position that a
+    /// checkpoint begun now must cover.
     pub fn end(&self) -> Lsn {
         self.state.lock().end()
     }
@@ -272,12 +275,12 @@ impl Log {
         self.state.lock().durable
     }
 
-    /// Bytes of log behind a position: what opening would read.
+    /// Bytes of log after a position, which opening would read.
     pub fn bytes_since(&self, lsn: Lsn) -> u64 {
         self.end().0.saturating_sub(lsn.0)
     }
 
-    /// Removes the segments that hold nothing behind `lsn`, which is a position from which `open`
+    /// Removes the segments that hold nothing after `lsn`, which is a position from which `open`
     /// will never replay again. Some of their files are set aside for new segments.
     ///
     /// # Errors
@@ -334,8 +337,7 @@ impl Log {
         bytes >= usual / 2 && bytes <= usual.saturating_mul(2)
     }
 
-    /// Gives the space of files back that are set aside: for when little is written, or the disk is
-    /// full.
+    /// Removes the files that are set aside, if little is written or the disk is full.
     pub fn remove_spares(&self) {
         let mut spares = mem::take(&mut self.state.lock().spares);
         segment::remove_spares(&*self.disk, &self.folder, &mut spares);

@@ -1,19 +1,20 @@
-//! Opening a log: which segments count, what is replayed, where the log ends, what is refused.
+//! Recovery of a log: which segments count, which records are replayed, where the log ends, which
+//! damage is refused.
 //!
-//! 1. From the newest segment back to the one in which the checkpoint lies, all headers must
+//! 1. From the newest segment back to the one that contains the checkpoint, all headers must
 //!    decode. Each segment ends where the next one begins, and must be whole up to there.
-//! 2. In the last segment, records are replayed up to the first place at which there is no valid
-//!    one. If anything says that bytes behind that place were durable (the checkpoint, a header, a
-//!    group, also one behind that place), acknowledged data is damaged: refuse. "A valid group
-//!    behind a bad one" alone is no such proof, since the parts of what was not synced survive in
-//!    any order. Otherwise that place is the end of the log.
-//! 3. The groups before the end that nothing says were durable may have been read from memory of
-//!    the operating system that never reached the disk (a crash of the process alone, or a sync
+//! 2. In the last segment, records are replayed up to the first place without a valid record. If
+//!    anything proves that bytes after that place were durable (the checkpoint, a header, a group,
+//!    also one after that place), acknowledged data is damaged: the log is refused. "A valid group
+//!    after a bad one" alone is no such proof, since unsynced writes survive in any order.
+//!    Otherwise that place is the end of the log.
+//! 3. Groups before the end that are not proved durable may have been read from the operating
+//!    system's cache and may never have reached the disk (a crash of the process alone, or a sync
 //!    that failed). They are written once more: into a new segment, which begins where they begin.
-//!    When that segment has its name, the cut and the groups before it are durable at one stroke;
-//!    until then, nothing has changed.
-//! 4. Where there are no such groups and the disk is full, the last segment goes on: it is cut where
-//!    the log ends, and written only when the cut is durable.
+//!    When that segment gets its name, the truncation and the groups before it are durable in one
+//!    step; until then, nothing has changed.
+//! 4. If there are no such groups and the disk is full, the last segment continues: it is truncated
+//!    at the end of the log, and written only when the truncation is durable.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -27,12 +28,13 @@ use crate::format::{BLOCK, GROUP_HEADER, Group, RECORD_HEADER, SegmentHeader, se
 use crate::scan::{Record, Scan};
 use crate::segment::{self, CreateError, damaged, offset_of};
 
-/// What the data files know of the log.
+/// The data files' knowledge of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The data files hold everything up to the record that ends here; later ones are replayed.
     pub lsn: Lsn,
-    /// What [`Log::durable`](crate::Log::durable) said when the checkpoint was written (or later).
+    /// The value of [`Log::durable`](crate::Log::durable) when the checkpoint was written (or
+    /// later).
     pub durable: Lsn,
 }
 
@@ -57,7 +59,7 @@ pub(crate) fn recover(
     let older = numbers.len() - chain.len();
     let mut segments: BTreeMap<_, _> =
         chain.iter().map(|scan| (scan.header.number, scan.header.first)).collect();
-    // Somebody may need older ones yet. One whose header cannot be read goes with the next.
+    // Older ones may still be needed. One whose header cannot be read goes with the next.
     for &number in numbers[..older].iter().rev() {
         let next = segments.first_key_value().map_or(Lsn(0), |(_, first)| *first);
         let first = segment::open(disk, folder, number, uuid).map_or(next, |(_, it)| it.first);
@@ -150,7 +152,7 @@ fn open_chain(
 struct Bad {
     lsn: Lsn,
     /// Where the group that contains it begins. Groups become durable as a whole, so anything
-    /// durable behind this means that the place was durable too.
+    /// durable after this means that the place was durable too.
     start: Lsn,
     /// Where a later group can begin.
     next: Lsn,
@@ -285,7 +287,7 @@ fn cut_tail(disk: &dyn Disk, last: &Scan, tail: &Tail) -> Result<Arc<dyn DiskFil
     Ok(file)
 }
 
-/// Begins the segment behind the last one, with the groups that nothing says were durable.
+/// Begins the segment after the last one, with the groups that nothing says were durable.
 fn begin_segment(
     disk: &dyn Disk,
     folder: &Path,

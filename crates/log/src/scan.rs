@@ -34,7 +34,7 @@ pub(crate) struct Scan {
     filled: usize,
 }
 
-/// What stands at a position inside a group.
+/// The record or padding at a position inside a group.
 #[derive(Debug)]
 pub(crate) enum Record<'a> {
     /// A record: where it ends, and its payload.
@@ -56,12 +56,12 @@ impl Scan {
         Ok(Self { path, header, seed, file, length, buffer: Vec::new(), at: 0, filled: 0 })
     }
 
-    /// Where a position stands in the file.
+    /// The offset of a position in the file.
     pub(crate) fn offset_of(&self, lsn: Lsn) -> u64 {
         segment::offset_of(self.header.first, lsn)
     }
 
-    /// The group that begins at a position; `None` when there is none, or none that is whole.
+    /// The group that begins at a position; `None` if there is none, or an incomplete one.
     pub(crate) fn group(&mut self, start: Lsn) -> Result<Option<Group>> {
         let seed = self.seed;
         let bytes = self.get(start, GROUP_HEADER)?;
@@ -95,8 +95,8 @@ impl Scan {
         })
     }
 
-    /// The first group at or behind `from` that says that bytes behind `lsn` were durable when it
-    /// was written.
+    /// The first group at or after `from` that says that bytes after `lsn` were durable when it was
+    /// written.
     pub(crate) fn evidence(&mut self, from: Lsn, lsn: Lsn) -> Result<Option<Group>> {
         let mut at = from;
         while self.offset_of(at) < self.length {

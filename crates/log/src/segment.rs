@@ -1,13 +1,12 @@
-//! Segment files: their names, and how one comes to be.
+//! Segment files: their names, and their creation.
 //!
 //! A segment is written under a temporary name, synced, and renamed; then its folder is synced. So
 //! a file under a segment's name has had a durable header from its first moment, and a header that
-//! does not decode is damage, never the trace of a crash.
+//! does not decode is damage, never the result of a crash.
 //!
-//! The file of a segment that nobody needs any more can be set aside for a later one, which is
-//! cheaper than new space: its blocks on the disk and in the memory of the operating system are
-//! there. What stands in it means nothing to the next segment, whose checksums begin with another
-//! number.
+//! The file of an obsolete segment can be set aside for a later one, which is cheaper than new
+//! space: its blocks are already allocated on the disk and cached by the operating system. Its old
+//! content is ignored by the next segment, whose checksums begin with another number.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,8 +42,8 @@ fn number_of(name: &str, suffix: &str) -> Option<u64> {
     if well_formed { digits.parse().ok() } else { None }
 }
 
-/// The numbers of the segments in a folder, rising. Removes what an interrupted creation left, and
-/// what was set aside. Other files are not the log's and stay.
+/// The numbers of the segments in a folder, rising. Removes the remains of an interrupted creation,
+/// and files that were set aside. Other files are not the log's and stay.
 pub(crate) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<u64>> {
     let names = disk.list(folder).map_err(|error| read_error(folder, error))?;
     for name in &names {
@@ -108,7 +107,7 @@ pub(crate) struct CreateError {
 }
 
 /// Creates a segment, durable when this returns, from a file that was set aside if there is one.
-/// `fill` writes what stands behind the header.
+/// `fill` writes the content after the header.
 pub(crate) fn create(
     disk: &dyn Disk,
     folder: &Path,
@@ -239,7 +238,7 @@ pub(crate) fn damaged(path: &Path, offset: u64, what: &str) -> Error {
     Error::new(Code::FileDamaged, text)
 }
 
-/// Where a position stands in the file of a segment that begins at `first`.
+/// The offset of a position in the file of a segment that begins at `first`.
 pub(crate) fn offset_of(first: crate::Lsn, lsn: crate::Lsn) -> u64 {
     lsn.0.saturating_sub(first.0).saturating_add(BLOCK)
 }

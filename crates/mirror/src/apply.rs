@@ -1,4 +1,4 @@
-//! Changes of mirrored tables: transactions become commits of the store.
+//! Applies changes of mirrored tables: transactions of the binlog become commits of the store.
 
 pub(crate) mod batch;
 pub mod foreign_key_actions;

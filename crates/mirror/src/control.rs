@@ -1,4 +1,4 @@
-//! Statements about mirrors, the initial copy, and repairs.
+//! Controls mirrors: statements about mirrors, eligibility, the initial snapshot, and repair.
 
 pub(crate) mod eligibility;
 pub(crate) mod initial_snapshot;

@@ -1,9 +1,9 @@
-//! Statements of the binlog: what they mean for mirrors, and carrying that out.
+//! DDL in the binlog: what a statement means for mirrors, and its application to their copies.
 //!
-//! A statement that changes the definition of a table is carried out on its copy by our own `ALTER
-//! TABLE`, where it stands in the stream. That is left aside where it would not give the rows that
-//! the server got (a new column with computed values, a partition that the copy does not have),
-//! where the statement cannot be read, and where it fails: the table is read anew then.
+//! A statement that changes the definition of a table is applied to its copy by our own `ALTER
+//! TABLE`, at its position in the stream. The table is resynchronised instead if that would not
+//! give the server's rows (a new column with computed values, a partition that the copy does not
+//! have), if the statement cannot be parsed, or if it fails.
 
 mod apply;
 mod compatibility;
@@ -26,15 +26,15 @@ use crate::model::mirror::Mirror;
 use crate::model::record::State;
 use crate::source::Source;
 
-/// What a statement is to the stream.
+/// The kind of a statement for the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A transaction begins.
     Begin,
     /// It ends.
     Commit,
-    /// It ends, and what it did to tables with transactions is undone; it is in the binlog for what
-    /// it did to others.
+    /// The transaction ends, and its changes to transactional tables are undone; it is in the
+    /// binlog because of its changes to other tables.
     Rollback,
     /// A part of it is undone that the server could not leave out of the binlog.
     RollbackTo,
@@ -67,12 +67,12 @@ pub(crate) fn kind(text: &str) -> Kind {
     }
 }
 
-/// What a statement does to a mirror.
+/// The effect of a statement on a mirror.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// The definition or the partitions change.
     Change(Arc<Mirror>, Box<TableStatement>, Circumstances),
-    /// The table must be read anew.
+    /// The table must be read again.
     Again(Arc<Mirror>, String),
     /// The table is no longer there.
     Gone(Arc<Mirror>),
@@ -82,7 +82,7 @@ pub(crate) enum Effect {
     Renamed(MirrorName, MirrorName, usize),
 }
 
-/// What a statement does to the mirrors of a source.
+/// The effects of a statement on the mirrors of a source.
 pub(crate) fn effects(
     source: &Source,
     query: &Query,
@@ -106,9 +106,9 @@ pub(crate) fn effects(
     effects
 }
 
-/// What a statement comes to that may be about a temporary table which has the name of a mirrored one:
-/// it is logged so by sessions that log statements. (Those that are made and dropped are called
-/// `TEMPORARY`.)
+/// The effects of a statement that may be about a temporary table which has the name of a mirrored
+/// one: it is logged so by sessions that log statements. (Those that are made and dropped are
+/// called `TEMPORARY`.)
 fn without_temporary(source: &Source, effect: Effect) -> Option<Effect> {
     let mirror = match effect {
         Effect::Change(mirror, ..) => mirror,
@@ -119,8 +119,8 @@ fn without_temporary(source: &Source, effect: Effect) -> Option<Effect> {
     Some(Effect::Again(mirror, why.to_owned()))
 }
 
-/// Whether the text of a statement is what the server has read. Under the charset `binary` literals
-/// are in that of their columns.
+/// Whether the text of a statement is exact. Under the charset `binary` literals are in the charset
+/// of their columns.
 fn is_exact(query: &Query) -> bool {
     query.bytes.is_ascii() || (query.text().is_ok() && !query.is_binary())
 }
@@ -190,7 +190,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// The words of `sql_mode` by their bits, which MySQL and MariaDB share as far as they matter here,
-/// but for fractions of seconds: a MySQL rounds them unless told otherwise, a MariaDB cuts them off.
+/// but for fractions of seconds: MySQL rounds them by default, MariaDB truncates them.
 fn mode_words(bits: u64, is_mariadb: bool) -> String {
     const TRUNCATE: &str = "TIME_TRUNCATE_FRACTIONAL";
     const WORDS: [(u32, &str); 13] = [
@@ -298,7 +298,7 @@ impl Resolver<'_> {
         }
         match pelorus_sql::ddl::parse(text, circumstances.mode) {
             Ok(statement) => self.statement(statement, circumstances, implicit),
-            // It is known which tables it is about: that is enough to begin anew.
+            // The tables that it concerns are known: that is enough to resynchronise them.
             Err(error) => {
                 let why =
                     format!("a statement could not be followed ({}): {text}", error.message());

@@ -1,4 +1,5 @@
-//! What a mirror is: its record, its state, its filter, and the table that holds its copy.
+//! The data model of mirrors: record, state and filter of a mirror, and the interface to the table
+//! that holds its copy.
 
 pub(crate) mod charsets;
 pub mod copies;

@@ -1,4 +1,5 @@
-//! One linked server as a source of changes: its mirrors, its stream, and how far that is.
+//! A source: one linked server with its mirrors, its binlog stream, and the position of that
+//! stream.
 
 mod freshness;
 mod loads;
@@ -39,7 +40,7 @@ const READERS: usize = 4;
 const RETRY_MIN: Duration = Duration::from_millis(250);
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
-/// How the stream stands.
+/// The status of the stream.
 #[derive(Clone, Debug, Default)]
 struct SourceStatus {
     /// Whether it is open.
@@ -59,9 +60,9 @@ pub(crate) struct Source {
     /// Held while a name is given to a mirror, from the look at whether it has one.
     naming: Mutex<()>,
     databases: RwLock<BTreeSet<String>>,
-    /// Which mirrors refer to which tables by foreign keys; `None` when it must be looked at anew.
+    /// Which mirrors refer to which tables by foreign keys; `None` when it must be looked at again.
     referrers: Mutex<Option<Arc<Referrers>>>,
-    /// Up to where the stream has been applied; watched by those who wait for it.
+    /// The position up to which the stream has been applied; waiters watch it.
     applied: watch::Sender<Option<Position>>,
     /// Counts the times that the stream had committed all that it had read.
     rounds: watch::Sender<u64>,
@@ -186,7 +187,7 @@ impl Source {
         let mut others = self.mirrors();
         others.retain(|it| !reached.contains(&name(it)));
         loop {
-            // What a table refers to that is not mirrored, nobody knows.
+            // Parent tables that are not mirrored are unknown.
             let is_reached = |mirror: &mut Arc<Mirror>| {
                 let Some(there) = mirror.record().refers_to else { return true };
                 there.iter().any(|(database, table)| {
@@ -250,8 +251,8 @@ impl Source {
         all
     }
 
-    /// While this is held nobody else gives a name to a mirror. Of two for one table the stream would
-    /// follow one, and the other be read.
+    /// A lock on the naming of mirrors. Without it two mirrors of one table could be created, of
+    /// which the stream would follow one and a load read the other.
     pub(crate) fn naming(&self) -> MutexGuard<'_, ()> {
         blocking(|| self.naming.lock())
     }
@@ -278,15 +279,15 @@ impl Source {
         Ok(Some(()))
     }
 
-    /// The same for the stream itself, which goes on: the mirror's database is mirrored.
+    /// The same for the stream itself, which continues: the mirror's database is mirrored.
     pub(crate) fn remove_on_the_way(&self, mirror: &Mirror) -> Result<()> {
         self.leave(mirror)?;
         self.wake();
         Ok(())
     }
 
-    /// Has a mirror no longer, and drops its copy. In this order: a copy that nothing is kept of is
-    /// dropped at the next start at the latest, a mirror that is half gone would be nobody's.
+    /// Removes a mirror, and drops its copy. In this order: a copy without a record is dropped at
+    /// the next start at the latest; a half-removed mirror would have no owner.
     fn leave(&self, mirror: &Mirror) -> Result<()> {
         mirror.end(self.store(), Vec::new())?;
         let key = (mirror.name.database.clone(), mirror.name.table.clone());
@@ -295,11 +296,11 @@ impl Source {
         self.drop_copy(&mirror.name)
     }
 
-    /// Drops a copy that no mirror has. One that cannot be dropped is in nobody's way: it goes when
-    /// its name is wanted, or at the next start.
+    /// Drops a copy that no mirror has. A copy that cannot be dropped does no harm: it is dropped
+    /// when its name is needed, or at the next start.
     ///
     /// # Errors
-    /// What keeps the store from everything else, too.
+    /// Errors of the store that affect all writes.
     pub(crate) fn drop_copy(&self, name: &MirrorName) -> Result<()> {
         // A statement that changes a table's definition may be at work.
         match blocking(|| self.copies().drop_copy(name)) {
@@ -313,21 +314,22 @@ impl Source {
     }
 
     /// Without mirrors the next one begins with a position of its own. While a database is mirrored
-    /// the stream goes on: begun anew, it could come to the statement again that dropped a table.
+    /// the stream continues: after a restart it could read the statement again that dropped a
+    /// table.
     pub(crate) fn rest_if_unused(&self) -> Result<()> {
-        // Looked at behind the wait for the lock: another one may have begun at the position since.
+        // Checked after the wait for the lock: another mirror may have begun at the position since.
         let moving = self.hold();
         let rests = !self.is_used() && self.position().is_some();
         if rests { self.give_up_position(&moving) } else { Ok(()) }
     }
 
-    /// Gives a mirror with its copy another name, which no mirror has, while nothing moves. One that
-    /// is not read yet begins there, and so does one whose copy cannot be renamed. What has been
-    /// carried out of the event is kept with it: that it was renamed cannot be seen later, where two
-    /// tables have changed places.
+    /// Renames a mirror and its copy to a free name, while the stream is paused. A mirror that is
+    /// not read yet is loaded under the new name, and so is one whose copy cannot be renamed. The
+    /// progress of the event is stored with it: if two tables exchange names, the rename cannot be
+    /// detected later.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn rename(
         &self,
         mirror: &Mirror,
@@ -344,7 +346,7 @@ impl Source {
             failed => {
                 let error = failed.and_then(Result::err);
                 let reason = error.map(|it| format!("its copy could not be renamed: {it}"));
-                // One that is paused stays so, and is read anew when it is resumed.
+                // A paused mirror stays paused, and is resynchronised when it is resumed.
                 let is_paused = record.state == State::Paused;
                 let state = if is_paused { State::Paused } else { State::Waiting };
                 let begun =
@@ -377,7 +379,7 @@ impl Source {
         copy.ok_or_else(|| Error::internal(format!("the copy of '{to}' is not there")))
     }
 
-    /// Whether a renaming of an event has been carried out, after which the process ended.
+    /// Whether a renaming of an event has been executed, after which the process ended.
     pub(crate) fn has_renamed(&self, (event, at): (&str, usize)) -> Result<bool> {
         let renamed = self.known()?.and_then(|it| it.renamed);
         Ok(renamed.is_some_and(|(last, done)| last == event && at < done))
@@ -417,7 +419,7 @@ impl Source {
     }
 
     /// Whether the stream needs the statements that rows come from. They take as much room as the
-    /// rows, so they are asked for where rows in part have been seen or are to be expected.
+    /// rows, so they are requested if partial row images have been seen or are expected.
     fn wants_statements(&self, facts: &SourceFacts) -> bool {
         let are_whole = matches!(facts.binlog_row_image.as_str(), "" | "FULL");
         // Ordering: as above.

@@ -1,4 +1,5 @@
-//! What the edge needs of an engine, so that its tests can give it one that fails on purpose.
+//! [`Backend`]: the interface of an engine that the edge needs, so that tests can substitute one
+//! that fails on purpose.
 
 use std::future::Future;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! One connection's bytes: whole packets in, buffered packets out, each with its timeout.
+//! The byte channel of a connection: whole packets in, buffered packets out, each with its timeout.
 
 use std::io;
 use std::pin::Pin;
@@ -35,7 +35,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for S {}
 pub(crate) enum Gone {
     /// The client left, or the line broke.
     Closed,
-    /// The client was told why, or is to be told with this last packet.
+    /// The reason was sent to the client, or is to be sent with this last packet.
     Because(Error),
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Channel {
     stream: Box<dyn Stream>,
     reader: FrameReader,
     pub(crate) writer: FrameWriter,
-    /// What client and server both can.
+    /// The capabilities that client and server share.
     pub(crate) capabilities: Capabilities,
     pub(crate) encrypted: bool,
     /// Bytes of packets since they were last counted.
@@ -159,15 +159,14 @@ impl Channel {
         }
     }
 
-    /// The next command: its count starts anew.
+    /// The next command: its count starts again.
     pub(crate) async fn read_command(&mut self, idle: Duration) -> Result<Result<Bytes>, Gone> {
         self.reader.set_sequence(0);
         self.held = self.memory.empty();
         self.read(idle).await
     }
 
-    /// Returns when the client has left; otherwise never. Bytes that come are kept for later.
-    /// Giving up the wait loses nothing.
+    /// Returns when the client has left; otherwise never. Arriving bytes are buffered. Cancel-safe.
     pub(crate) async fn client_left(&mut self) {
         while self.reader.unread().len() < READ_AHEAD {
             match self.stream.read_buf(self.reader.buffer_mut(READ)).await {
@@ -183,7 +182,7 @@ impl Channel {
         self.reader.set_sequence(self.writer.sequence());
     }
 
-    /// Sends what waits.
+    /// Sends the buffered packets.
     pub(crate) async fn flush(&mut self) -> Result<(), Gone> {
         // A row that is long is there once more.
         let bytes = self.writer.len();
@@ -210,12 +209,12 @@ impl Channel {
         std::mem::take(&mut self.traffic)
     }
 
-    /// Sends what waits once it is much.
+    /// Sends the buffered packets if they are many.
     pub(crate) async fn flush_if_much(&mut self) -> Result<(), Gone> {
         if self.writer.len() >= FLUSH { self.flush().await } else { Ok(()) }
     }
 
-    /// Adds an ERR packet to what waits.
+    /// Adds an ERR packet to the buffered ones.
     pub(crate) fn error(&mut self, error: &Error) {
         let capabilities = self.capabilities;
         self.writer.packet(|out| response::put_err(out, capabilities, error));

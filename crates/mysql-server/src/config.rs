@@ -1,25 +1,25 @@
-//! What the edge is started with.
+//! The configuration of the edge.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-/// What the edge is started with. Limits that `SET GLOBAL` can change come from the engine.
+/// The configuration of the edge. Limits that `SET GLOBAL` can change come from the engine.
 #[derive(Clone, Debug)]
 pub struct EdgeConfig {
     /// The folder for a certificate and keys of the edge's own.
     pub data: PathBuf,
     /// How connections are encrypted.
     pub tls: TlsMode,
-    /// How long running statements may go on once the server stops.
+    /// How long running statements may continue after the server stops.
     pub shutdown_grace: Duration,
     /// The runtime on which commands run that may take long; `None` is the one that listens.
     pub serving: Option<Handle>,
 }
 
 impl EdgeConfig {
-    /// Own certificate, kept in `data`; ten seconds of grace.
+    /// Own certificate, stored in `data`; ten seconds of grace.
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
             data: data.into(),

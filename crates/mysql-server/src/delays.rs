@@ -1,9 +1,11 @@
-//! Failed logins, and how long the next one waits: guessing passwords is slow, and bounded in memory.
+//! Login delays: failed logins, and how long the next login waits. Guessing passwords is slow, and
+//! its memory is bounded.
 //!
 //! Failures in a row are counted for each user at each origin, as MySQL's `connection_control` does
-//! for accounts. Those of an origin are counted together too, with ten times the threshold: else
-//! each guess would name another user. A user who has logged in from there before does not wait for
-//! the others. The wait comes before the proof is looked at: a client that leaves during it learns nothing.
+//! for accounts. Those of an origin are also counted together, with ten times the threshold: else
+//! each guess would name another user. A user who has logged in from an origin before does not wait
+//! for the failures of others. The delay comes before the proof is checked: a client that
+//! disconnects during it learns nothing.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

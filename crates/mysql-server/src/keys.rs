@@ -1,5 +1,5 @@
-//! The certificate for TLS and the RSA key pair for passwords on open lines. Both are made once,
-//! kept in the data folder, and stay the same over restarts so that clients can pin them.
+//! The certificate for TLS and the RSA key pair for passwords on unencrypted connections. Both are
+//! created once, stored in the data folder, and unchanged by restarts so that clients can pin them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl TimeProvider for TlsClock {
     }
 }
 
-/// Reads or makes what TLS needs; `None` when it is off.
+/// Reads or generates the certificate for TLS; `None` if TLS is off.
 pub(crate) fn acceptor(config: &EdgeConfig, env: &Env) -> Result<Option<TlsAcceptor>> {
     let own = config.data.join(PAIR);
     let (certificate_path, key_path, help) = match &config.tls {
@@ -95,7 +95,7 @@ fn keep(folder: &Path, name: &str, bytes: &[u8], env: &Env) -> Result<()> {
         })
 }
 
-/// The RSA key pair, made when it is first asked for: that takes up to some seconds.
+/// The RSA key pair, generated at its first use, which takes up to some seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct RsaStore {
     inner: Arc<Inner>,
@@ -114,7 +114,7 @@ impl RsaStore {
         Self { inner: Arc::new(Inner { folder, env, keys: OnceCell::new() }) }
     }
 
-    /// The key pair: from memory, from the data folder, or newly made and kept there.
+    /// The key pair: from memory, from the data folder, or newly generated and stored there.
     pub(crate) async fn keys(&self) -> Result<Arc<RsaKeys>> {
         if let Some(keys) = self.inner.keys.get() {
             return Ok(keys.clone());

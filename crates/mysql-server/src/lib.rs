@@ -2,16 +2,16 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`backend`] | what the edge needs of an engine |
-//! | [`config`] | what the edge is started with |
+//! | [`backend`] | the interface to an engine |
+//! | [`config`] | the configuration of the edge |
 //! | `server` | the accept loop: limits, and the end of all connections |
 //! | `channel` | one connection's bytes: packets, timeouts, the switch to TLS |
 //! | `strangers` | connections that have not logged in |
-//! | `login`, `proof` | the handshake, and how clients prove who they are |
+//! | `login`, `proof` | the handshake, and the authentication of clients |
 //! | `delays` | failed logins, and how long the next one waits |
 //! | `keys` | the certificate and the key pair that clients see |
 //! | `connection` | the command loop |
-//! | `statements` | what the edge keeps for prepared statements |
+//! | `statements` | the state of prepared statements at the edge |
 //! | `rows`, `recode`, `results` | result sets on their way to the client |
 
 pub mod backend;

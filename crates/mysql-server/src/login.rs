@@ -1,4 +1,4 @@
-//! The handshake: greeting, TLS, the client's answer, and the session that comes of it.
+//! The handshake: greeting, TLS, the client's answer, and the creation of the session.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -58,13 +58,13 @@ impl Peer {
         self.0.map_or_else(|| "localhost".to_owned(), |peer| peer.ip().to_canonical().to_string())
     }
 
-    /// A local socket, which nobody can listen to.
+    /// A local socket, which cannot be intercepted.
     fn is_local_socket(self) -> bool {
         self.0.is_none()
     }
 }
 
-/// What a login needs besides its own connection.
+/// The state that a login needs in addition to its own connection.
 pub(crate) struct Door<B: Backend> {
     pub(crate) shared: Arc<Shared<B>>,
     pub(crate) settings: Settings,
@@ -79,7 +79,7 @@ struct Said {
 }
 
 impl<B: Backend> Door<B> {
-    /// Greets a client, checks who it is and opens its session.
+    /// Greets a client, authenticates it and opens its session.
     pub(crate) async fn log_in(&self, channel: &mut Channel) -> Result<B::Session, Gone> {
         let limit = self.settings.connect_timeout;
         // MySQL says nothing to a client that does not get on with its login either.
@@ -274,7 +274,7 @@ impl<B: Backend> Door<B> {
         Ok(())
     }
 
-    /// COM_CHANGE_USER: the client proves anew who it is, to a new challenge, and its session
+    /// COM_CHANGE_USER: the client authenticates again, with a new challenge, and its session
     /// becomes another's. A failure ends the connection, as in MySQL.
     pub(crate) async fn change_user(
         &self,

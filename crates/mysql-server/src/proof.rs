@@ -1,7 +1,7 @@
-//! How a client proves who it is: the conversation of the authentication plugins.
+//! Authentication: the exchanges of the authentication plugins.
 //!
 //! An account that does not exist takes the same steps and the same time as one whose password was
-//! wrong, so that nobody learns which accounts there are.
+//! wrong, so that a client cannot find out which accounts exist.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use crate::channel::{Channel, Gone};
 use crate::keys::RsaStore;
 
-/// What all connections share for authentication.
+/// The authentication state that all connections share.
 pub(crate) struct Guard {
     env: Env,
     rsa: RsaStore,
@@ -39,7 +39,7 @@ const FAST_ACCOUNTS: usize = 10_000;
 /// Checks of passwords at a time. Each takes some milliseconds of a core.
 const CHECKS: usize = 2;
 
-/// What a client has given so far.
+/// The credentials that a client has sent so far.
 pub(crate) struct Claim {
     /// The plugin that `proof` is for.
     pub(crate) plugin: String,
@@ -56,7 +56,7 @@ pub(crate) struct Claim {
 /// How it came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The client is who it says.
+    /// The client is authenticated.
     Proven,
     /// It is not; a password was given, or none was.
     Refused {
@@ -79,7 +79,7 @@ impl Guard {
         }
     }
 
-    /// Does beforehand what takes long.
+    /// Executes slow preparations in advance.
     pub(crate) async fn prepare(&self) {
         if let Err(error) = self.rsa.keys().await {
             tracing::warn!("{}", pelorus_error::display_chain(&error));
@@ -90,7 +90,7 @@ impl Guard {
         self.env.random.as_ref()
     }
 
-    /// Talks to the client until it is clear whether it is who it says.
+    /// Exchanges packets with the client until it is authenticated or refused.
     pub(crate) async fn examine(
         &self,
         channel: &mut Channel,
@@ -240,7 +240,7 @@ impl Guard {
         Ok(verdict(right.is_some(), with_password))
     }
 
-    /// Does work that takes milliseconds where it holds up nobody.
+    /// Runs work that takes milliseconds on a thread where it blocks no other connection.
     async fn apart<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! Rows in the charset that the client wants: text values of finished rows are written anew.
+//! Converts text values of finished rows to the client's charset.
 
 use bytes::{BufMut as _, BytesMut};
 use pelorus_error::{Error, Result};
@@ -7,7 +7,7 @@ use pelorus_mysql_wire::lenenc::{Reader, put_lenenc_bytes, put_null};
 use pelorus_mysql_wire::rows::Format;
 use pelorus_types::{Collation, Column, WireType, collation};
 
-/// Writes the text of rows anew.
+/// Writes the text of rows again.
 #[derive(Debug)]
 pub(crate) struct Recoder {
     encoder: Encoder,
@@ -18,7 +18,7 @@ pub(crate) struct Recoder {
 /// How a value lies in a binary row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Text, to be written anew.
+    /// Text, to be written again.
     Text,
     /// Bytes with their length in front.
     Bytes,
@@ -32,7 +32,7 @@ enum Kind {
 
 impl Recoder {
     /// Looks at the columns of a result and makes them say the client's charset; `None` when there
-    /// is nothing to write anew.
+    /// is nothing to write again.
     pub(crate) fn for_client(
         client: Option<Collation>,
         format: Format,
@@ -63,7 +63,7 @@ impl Recoder {
         Ok(Some(Self { encoder, format, columns: kinds }))
     }
 
-    /// Writes a row anew.
+    /// Writes a row again.
     pub(crate) fn row(&self, payload: &[u8], out: &mut BytesMut) -> Result<()> {
         let result = match self.format {
             Format::Text => self.text_row(payload, out),

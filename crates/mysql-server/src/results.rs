@@ -1,4 +1,4 @@
-//! Answers on their way to the client: OK, result sets streamed with back-pressure, cursors.
+//! Writes answers to the client: OK, result sets streamed with back-pressure, cursors.
 
 use std::pin::pin;
 
@@ -20,7 +20,7 @@ use crate::rows::{Progress, RowSource};
 pub(crate) enum Answer {
     /// The statement ran.
     Complete,
-    /// An ERR packet ended it; statements behind it do not run.
+    /// An ERR packet ended it; statements after it do not run.
     Failed,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn status_of(session: &impl BackendSession) -> ServerStatus {
     status
 }
 
-/// Adds an ERR packet to what waits. Failures of our own go to the log with their causes.
+/// Adds an ERR packet to the buffered ones. Our own failures go to the log with their causes.
 pub(crate) fn put_error(channel: &mut Channel, error: &Error) {
     if error.code() == pelorus_error::Code::Internal {
         tracing::error!("statement failed: {}", display_chain(error));
@@ -48,7 +48,7 @@ pub(crate) fn put_error(channel: &mut Channel, error: &Error) {
     channel.error(error);
 }
 
-/// Adds an OK packet to what waits.
+/// Adds an OK packet to the buffered ones.
 pub(crate) fn put_done(channel: &mut Channel, done: Done, status: ServerStatus) {
     let ok = response::Ok {
         affected_rows: done.affected_rows,
@@ -219,7 +219,7 @@ pub(crate) async fn watch<T>(
     }
 }
 
-/// Answers an EXECUTE that asked for a cursor: the columns now, the rows at FETCH.
+/// Answers an EXECUTE that requests a cursor: the columns now, the rows at FETCH.
 pub(crate) fn open_cursor<S: BackendSession>(
     channel: &mut Channel,
     session: &S,

@@ -1,4 +1,4 @@
-//! Pieces of a result set on their way into packets, row by row.
+//! Encodes the batches of a result set into packets, row by row.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -18,7 +18,7 @@ use pelorus_types::{Collation, Column};
 use crate::channel::FLUSH;
 use crate::recode::Recoder;
 
-/// A result set that gives as many rows at a time as are asked for.
+/// A result set that returns a requested number of rows at a time.
 pub(crate) struct RowSource {
     /// The columns as the rows come.
     columns: Vec<Column>,
@@ -39,10 +39,10 @@ enum Piece {
     Encoded(Bytes),
 }
 
-/// What [`RowSource::write`] came to.
+/// The result of [`RowSource::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// As many rows as were asked for, or enough to be sent; there may be more.
+    /// As many rows as requested, or enough to be sent; there may be more.
     Wrote(usize),
     /// No rows are here; [`RowSource::more`] waits for them.
     Empty,
@@ -78,7 +78,7 @@ impl RowSource {
         std::future::poll_fn(|context| self.poll_more(context)).await
     }
 
-    /// Whether more rows are there at once; `None` when one must wait for the answer.
+    /// Whether more rows are available at once; `None` if the answer requires a wait.
     pub(crate) fn more_now(&mut self) -> Option<bool> {
         let mut context = Context::from_waker(std::task::Waker::noop());
         match self.poll_more(&mut context) {

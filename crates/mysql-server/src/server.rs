@@ -1,8 +1,8 @@
 //! The accept loop: limits, and the end of all connections when the server stops.
 //!
-//! Listeners, logins and connections that wait for a command live on the runtime that calls
+//! Listeners, logins and connections that wait for a command run on the runtime that calls
 //! [`Edge::serve`]. A command that may take long runs on another (`EdgeConfig::serving`), so that a
-//! server all of whose threads compute still lets clients in and answers `KILL`.
+//! server all of whose threads compute still accepts clients and answers `KILL`.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -37,12 +37,12 @@ use crate::proof::{Guard, SharedGuard};
 use crate::statements::Statements;
 use crate::strangers::{Stranger, Strangers, origin};
 
-/// What all connections of one server share, over any number of listeners.
+/// The state that all connections of one server share, over any number of listeners.
 pub struct Edge<B: Backend> {
     shared: Arc<Shared<B>>,
 }
 
-/// What a connection needs of its server.
+/// The server's state that a connection needs.
 pub(crate) struct Shared<B: Backend> {
     pub(crate) backend: Arc<B>,
     pub(crate) guard: SharedGuard,
@@ -191,7 +191,7 @@ impl<B: Backend> Edge<B> {
                 }
             }
         }
-        // Closes the listener: who comes now is told at once that nobody is here.
+        // Closes the listener: later clients are refused at once.
         drop(accept);
         stop.send(true).ok();
         let all = async {
@@ -213,8 +213,8 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-/// Tells a client that there are too many already. Small enough for the socket's own buffer, so
-/// nobody waits.
+/// Sends a client the error that there are too many connections. The packet fits the socket's own
+/// buffer, so this does not wait.
 async fn turn_away(stream: impl Stream) {
     let mut stream = pin!(stream);
     let mut writer = FrameWriter::new();

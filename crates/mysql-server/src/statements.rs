@@ -1,4 +1,4 @@
-//! What the edge keeps for prepared statements: types of parameters, long data, open cursors.
+//! The edge's state of prepared statements: types of parameters, long data, open cursors.
 
 use std::collections::HashMap;
 
@@ -90,7 +90,8 @@ impl Statements {
         cursors.any(|cursor| !cursor.is_whole())
     }
 
-    /// Takes the rows of open cursors into memory: the next statement may need what they run on.
+    /// Reads the rows of open cursors into memory: the next statement may need the resources on
+    /// which they run.
     pub(crate) async fn hoard_cursors(&mut self) {
         for statement in self.open.values_mut() {
             if let Some(cursor) = &mut statement.cursor {

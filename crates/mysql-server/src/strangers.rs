@@ -1,4 +1,4 @@
-//! Connections that have not logged in yet: how many there may be, and which gives way to a new one.
+//! Connections that have not logged in yet: their limit, and which is closed for a new one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;

@@ -1,7 +1,7 @@
-//! Proofs of identity: `caching_sha2_password`, `mysql_native_password`, and clear text for TLS.
+//! Authentication proofs: `caching_sha2_password`, `mysql_native_password`, and clear text for TLS.
 //!
-//! Passwords never travel in the clear over an open line, and what is stored never suffices to log
-//! in. Comparisons of secrets take the same time whatever they find.
+//! Passwords are never sent in clear text over an unencrypted connection, and the stored form never
+//! suffices to log in. Comparisons of secrets take constant time.
 
 use pelorus_env::Random;
 use pelorus_error::{Code, Error, Result};
@@ -26,7 +26,7 @@ pub const MAX_PASSWORD: usize = 256;
 pub const CACHING_SHA2: &str = "caching_sha2_password";
 /// The plugin of older servers and of MariaDB.
 pub const NATIVE: &str = "mysql_native_password";
-/// The password as it is, for encrypted lines.
+/// The password in clear text, for encrypted connections.
 pub const CLEAR: &str = "mysql_clear_password";
 
 /// `caching_sha2_password`, server: the client's proof was right.
@@ -36,7 +36,7 @@ pub const FULL_AUTH: u8 = 4;
 /// `caching_sha2_password`, client: send the public key.
 pub const REQUEST_KEY: u8 = 2;
 
-/// A new challenge: no zero bytes (it travels as a string) and no `$`, as MySQL does it.
+/// A new challenge: no zero bytes (it is sent as a string) and no `$`, as MySQL does it.
 pub fn new_scramble(random: &dyn Random) -> [u8; SCRAMBLE] {
     printable(random)
 }
@@ -97,14 +97,14 @@ pub fn native_proof(password: &[u8], scramble: &[u8; SCRAMBLE]) -> Vec<u8> {
     xor(once, sha1(&[scramble, &twice])).to_vec()
 }
 
-/// What is stored for `mysql_native_password`: `*` and 40 hexadecimal digits.
+/// The stored form of `mysql_native_password`: `*` and 40 hexadecimal digits.
 pub fn native_hash(password: &[u8]) -> String {
     let twice = sha1(&[&sha1(&[password])]);
     let digits: String = twice.iter().map(|byte| format!("{byte:02X}")).collect();
     format!("*{digits}")
 }
 
-/// Checks a proof of `mysql_native_password` against what is stored.
+/// Checks a proof of `mysql_native_password` against the stored form.
 pub fn native_verify(stored: &[u8], scramble: &[u8; SCRAMBLE], proof: &[u8]) -> bool {
     let (Some(twice), Ok(proof)) = (parse_native(stored), <[u8; 20]>::try_from(proof)) else {
         return false;
@@ -135,8 +135,7 @@ pub fn sha2_proof(password: &[u8], scramble: &[u8; SCRAMBLE]) -> Vec<u8> {
     xor(once, sha256(&[&twice, scramble])).to_vec()
 }
 
-/// What a server remembers of a password that it has seen, to check fast proofs: its double
-/// SHA-256.
+/// The double SHA-256 of a password that a server has seen, to check fast proofs.
 pub type FastKey = [u8; 32];
 
 /// The memory of a password for [`sha2_verify_fast`].
@@ -151,7 +150,7 @@ pub fn sha2_verify_fast(key: &FastKey, scramble: &[u8; SCRAMBLE], proof: &[u8]) 
     same(&sha256(&[&once]), key)
 }
 
-/// What is stored for `caching_sha2_password`: `$A$005$`, a salt of 20 bytes and 43 characters.
+/// The stored form of `caching_sha2_password`: `$A$005$`, a salt of 20 bytes and 43 characters.
 /// Takes some milliseconds, which is its purpose.
 pub fn sha2_hash(password: &[u8], random: &dyn Random) -> Vec<u8> {
     let salt: [u8; CRYPT_SALT] = printable(random);
@@ -161,8 +160,8 @@ pub fn sha2_hash(password: &[u8], random: &dyn Random) -> Vec<u8> {
     stored
 }
 
-/// Checks a password against what is stored for `caching_sha2_password`. Takes some milliseconds,
-/// also when what is stored makes no sense.
+/// Checks a password against the stored form of `caching_sha2_password`. Takes some milliseconds,
+/// also if the stored form is invalid.
 pub fn sha2_verify(stored: &[u8], password: &[u8]) -> bool {
     let (rounds, salt, digest) = parse_sha2(stored).unwrap_or((5000, [b'x'; CRYPT_SALT], b""));
     // The work grows with the square of the length.

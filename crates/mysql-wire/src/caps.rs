@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a client or server can do, as the bits of the handshake.
+/// The capabilities of a client or server, as the bits of the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Capabilities(pub u32);
 

@@ -23,7 +23,7 @@ pub fn decode(collation: Collation, bytes: &[u8]) -> Result<Cow<'_, str>> {
         "utf8mb4" | "utf8mb3" | "utf8" | "binary" => std::str::from_utf8(bytes)
             .map(Cow::Borrowed)
             .map_err(|error| invalid(charset, bytes, error.valid_up_to())),
-        // UCS-2 and its kin are not allowed as a client's charset by MySQL either.
+        // MySQL does not allow UCS-2 and similar charsets as a client's charset either.
         _ if bytes.is_ascii() => {
             std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| invalid(charset, bytes, 0))
         }
@@ -76,8 +76,8 @@ pub enum Encoder {
 }
 
 impl Encoder {
-    /// The encoder of a collation's charset; text as it is when the client wants that (`None`).
-    /// Charsets that even ASCII looks different in are refused.
+    /// The encoder of a collation's charset; without conversion if the client wants that (`None`).
+    /// Charsets that are not supersets of ASCII are refused.
     pub fn of(collation: Option<Collation>) -> Result<Self> {
         let Some(collation) = collation else { return Ok(Self::AsIs) };
         Ok(match collation.charset() {

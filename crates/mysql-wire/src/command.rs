@@ -1,4 +1,4 @@
-//! Commands: what a client asks for once it is logged in.
+//! Commands: the requests of a client after login.
 
 use bytes::{BufMut as _, BytesMut};
 use pelorus_error::Result;
@@ -56,9 +56,9 @@ pub enum Command<'a> {
     Statistics,
     /// Ends another connection.
     ProcessKill(u32),
-    /// Is anybody there?
+    /// Checks that the server answers.
     Ping,
-    /// Logs in anew.
+    /// Logs in again.
     ChangeUser(ChangeUser),
     /// Prepares a statement.
     StmtPrepare(&'a [u8]),
@@ -92,9 +92,9 @@ pub enum Command<'a> {
     Other(u8),
 }
 
-/// Flag of [`StmtExecute`]: rows are to be kept for COM_STMT_FETCH.
+/// Flag of [`StmtExecute`]: rows are buffered for COM_STMT_FETCH.
 pub const CURSOR_READ_ONLY: u8 = 1;
-/// Flags of cursors that nobody offers: for update, scrollable.
+/// Flags of unsupported cursors: for update, scrollable.
 pub const CURSOR_OTHERS: u8 = 6;
 
 /// COM_STMT_EXECUTE; the parameters are read by [`crate::prepared`], which knows their count.

@@ -1,8 +1,9 @@
-//! Frames: a stream of bytes cut into payloads, and payloads cut into frames.
+//! Frames: splits a stream of bytes into payloads, and payloads into frames.
 //!
 //! A frame is three bytes of length, one sequence number and at most 16 MiB - 1 of payload. A
-//! payload that fills a frame goes on in the next one. Both directions share one count of sequence
-//! numbers, which starts again with every command; the owner carries it from reader to writer.
+//! payload that fills a frame continues in the next one. Both directions share one count of
+//! sequence numbers, which starts again with every command; the owner passes it from reader to
+//! writer.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use pelorus_error::{Code, Error, Result};
@@ -34,7 +35,7 @@ pub struct FrameReader {
 }
 
 enum Found {
-    /// The payload is in `buffer`, behind a header.
+    /// The payload is in `buffer`, after a header.
     Here(usize),
     /// The payload is in `joined`.
     Joined,
@@ -82,8 +83,8 @@ impl FrameReader {
         self.buffer.len() + self.joined.len()
     }
 
-    /// Bytes that have arrived and belong to no payload yet: what follows a request for TLS is
-    /// no longer ours to read.
+    /// Bytes that have arrived and belong to no payload yet: bytes after a request for TLS belong
+    /// to the TLS layer.
     pub fn unread(&self) -> &[u8] {
         &self.buffer[self.lent..]
     }
@@ -100,10 +101,10 @@ impl FrameReader {
         self.buffer_mut(bytes.len()).put_slice(bytes);
     }
 
-    /// The next whole payload, if it has arrived, valid until the next call.
+    /// The next complete payload, if it has arrived, valid until the next call.
     ///
-    /// A frame out of order is error 1156, after which the stream cannot go on. A payload that is
-    /// too large is dropped to its end and then reported once as error 1153; the stream goes on.
+    /// A frame out of order is error 1156, after which the stream is unusable. A payload that is
+    /// too large is dropped to its end and then reported once as error 1153; the stream continues.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend its items")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<&[u8]>> {
@@ -121,7 +122,7 @@ impl FrameReader {
         }
     }
 
-    /// Like [`Self::next`], as bytes that may be kept.
+    /// Like [`Self::next`], as owned bytes.
     pub fn next_bytes(&mut self) -> Result<Option<Bytes>> {
         match self.find()? {
             None => Ok(None),
@@ -265,7 +266,7 @@ impl FrameWriter {
         self.out.is_empty()
     }
 
-    /// The bytes that wait to be sent; take from the front what was sent.
+    /// The bytes that wait to be sent; remove sent bytes from the front.
     pub fn buffer_mut(&mut self) -> &mut BytesMut {
         &mut self.out
     }

@@ -20,9 +20,9 @@ pub struct Greeting {
     pub connection_id: u32,
     /// The challenge of the authentication.
     pub scramble: [u8; SCRAMBLE],
-    /// What the server can do.
+    /// The capabilities of the server.
     pub capabilities: Capabilities,
-    /// What a MariaDB server can do beyond that; 0 of others.
+    /// The additional capabilities of a MariaDB server; 0 for others.
     pub mariadb_capabilities: u32,
     /// The server's collation (its number's low byte).
     pub collation: u8,
@@ -115,7 +115,7 @@ impl Greeting {
 /// The client's answer to the greeting.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Response {
-    /// What the client can do and wants.
+    /// The capabilities that the client has and requests.
     pub capabilities: Capabilities,
     /// The largest packet that it takes.
     pub max_packet: u32,
@@ -129,7 +129,7 @@ pub struct Response {
     pub database: Option<Vec<u8>>,
     /// The plugin that the answer is for.
     pub plugin: Option<String>,
-    /// What the client's driver says of itself.
+    /// The connection attributes of the client's driver.
     pub attributes: Vec<(String, String)>,
 }
 
@@ -143,7 +143,7 @@ impl std::fmt::Debug for Response {
     }
 }
 
-/// What a client sends first: its answer, or the wish to encrypt before it answers.
+/// The first packet of a client: its answer, or a request for TLS before it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FirstPacket {
     /// TLS is to start; the response follows inside it.
@@ -155,7 +155,7 @@ pub enum FirstPacket {
 /// A request for TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SslRequest {
-    /// What the client can do and wants.
+    /// The capabilities that the client has and requests.
     pub capabilities: Capabilities,
     /// The largest packet that it takes.
     pub max_packet: u32,
@@ -300,7 +300,7 @@ pub struct ChangeUser {
     pub collation: Option<u16>,
     /// The plugin that the answer is for.
     pub plugin: Option<String>,
-    /// What the client's driver says of itself.
+    /// The connection attributes of the client's driver.
     pub attributes: Vec<(String, String)>,
 }
 
@@ -348,7 +348,7 @@ impl ChangeUser {
     }
 }
 
-/// Appends a request to go on with another plugin.
+/// Appends a request to switch to another plugin.
 pub fn put_auth_switch(out: &mut BytesMut, plugin: &str, data: &[u8]) {
     out.put_u8(response::EOF);
     put_nul_bytes(out, plugin.as_bytes());
@@ -356,13 +356,13 @@ pub fn put_auth_switch(out: &mut BytesMut, plugin: &str, data: &[u8]) {
     out.put_u8(0);
 }
 
-/// Appends data of a plugin that goes on with its conversation.
+/// Appends data of a plugin that continues its exchange.
 pub fn put_more_data(out: &mut BytesMut, data: &[u8]) {
     out.put_u8(0x01);
     out.put_slice(data);
 }
 
-/// What a server says while a client authenticates.
+/// A packet of the server while a client authenticates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthStep<'a> {
     /// The client is in.
@@ -378,7 +378,7 @@ pub enum AuthStep<'a> {
     More(&'a [u8]),
 }
 
-/// Reads what a server says while a client authenticates; an ERR packet is the error.
+/// Reads a packet of the server while a client authenticates; an ERR packet is the error.
 pub fn parse_auth_step(payload: &[u8], capabilities: Capabilities) -> Result<AuthStep<'_>> {
     match payload {
         [response::OK, ..] => response::parse_ok(payload, capabilities).map(AuthStep::Done),

@@ -20,7 +20,7 @@ impl<'a> Reader<'a> {
         Self { rest: payload }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }

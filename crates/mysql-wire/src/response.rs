@@ -1,4 +1,4 @@
-//! What a server answers: OK, ERR, EOF, the head of a result set, and column definitions.
+//! Responses of a server: OK, ERR, EOF, the head of a result set, and column definitions.
 
 use bytes::{BufMut as _, BytesMut};
 use pelorus_error::{Error, Result};
@@ -17,7 +17,7 @@ pub const ERR: u8 = 0xFF;
 /// First byte of a request for a file of the client.
 pub const LOCAL_INFILE: u8 = 0xFB;
 
-/// A change of the session that an OK packet tells of, when the client asked for it.
+/// A change of the session in an OK packet, if the client requested session tracking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateChange {
     /// A system variable has a new value.
@@ -26,7 +26,7 @@ pub enum StateChange {
     Schema(String),
     /// Something of the session's state changed.
     State(bool),
-    /// GTIDs of what was committed, in text.
+    /// GTIDs of the committed transactions, as text.
     Gtids(String),
     /// Something else, by its type byte.
     Other(u8, Vec<u8>),

@@ -1,8 +1,8 @@
 //! Result rows: payloads of the text and the binary protocol to Arrow arrays and back.
 //!
-//! A value either comes over exactly or its column is refused by name; nothing is rounded or cut.
-//! Decoding appends to one growing buffer per column and allocates nothing per row. Which array
-//! holds which type is said by [`pelorus_types::ColumnType::arrow`].
+//! A value is either converted exactly or its column is refused by name; nothing is rounded or
+//! truncated. Decoding appends to one growing buffer per column and allocates nothing per row.
+//! [`pelorus_types::ColumnType::arrow`] defines which array holds which type.
 
 mod decode;
 mod encode;

@@ -1,34 +1,30 @@
-//! Turns the syntax tree of a query into a DataFusion plan with MySQL's names, types and rules.
+//! Binds the syntax tree of a query to a DataFusion plan with MySQL's names, types and rules.
 //!
-//! DataFusion's own SQL planner is not used: names, types and coercions are MySQL's business and
-//! are settled here, so that the plan holds nothing that DataFusion could read differently.
+//! DataFusion's own SQL planner is not used: names, types and coercions follow MySQL and are
+//! settled here, so that the plan contains nothing that DataFusion could interpret differently.
 //!
 //! | module | what it binds |
 //! | --- | --- |
 //! | [`scope`] | names to columns |
-//! | [`items`], [`names`] | the select list, and what names of other clauses mean in it |
-//! | [`facts`], `grouped` | what `ONLY_FULL_GROUP_BY` knows and asks |
-//! | [`typed`] | an expression with its MySQL type |
-//! | [`expr`] | expressions |
-//! | `extent` | how deep and how large a statement may become |
-//! | [`guard`] | conditions whose order matters |
-//! | [`cast`] | the targets of casts |
-//! | [`from`] | FROM clauses |
-//! | [`leaf`] | tables of a FROM clause |
-//! | [`literal`] | constants |
-//! | [`mariadb`] | what a MariaDB computes otherwise, which is refused |
-//! | `version` | the moment of `FOR SYSTEM_TIME AS OF` |
-//! | [`native`], [`condition`] | native tables, and what of WHERE their scans can use |
 //! | [`select`] | one SELECT block |
-//! | [`correlated`] | subqueries that depend on the row |
-//! | [`aggregate`] | GROUP BY, aggregates, HAVING |
-//! | `outer` | aggregates of a block in its subqueries |
-//! | `concat` | `GROUP_CONCAT` |
-//! | [`rollup`] | WITH ROLLUP |
-//! | [`window`] | window functions |
-//! | `propagated` | conditions that a MySQL changes by others |
 //! | [`query`] | set operations, ORDER BY, LIMIT, WITH |
-//! | `repeated` | what WITH defines and more than one table factor names |
+//! | [`select_list`], [`clause_names`] | the select list, and its names in other clauses |
+//! | [`from_clause`], [`using_columns`] | FROM clauses, `USING` and `NATURAL` |
+//! | [`base_table`] | tables of a FROM clause |
+//! | [`native`], [`scan_predicate`] | native tables, and the conditions of WHERE that their scans test |
+//! | [`system_time`] | the moment of `FOR SYSTEM_TIME AS OF` |
+//! | [`typed_expression`] | an expression with its MySQL type |
+//! | [`expression`], [`literal`], [`cast`] | expressions, constants, the targets of casts |
+//! | [`subquery`], [`correlated`] | subqueries, and those that depend on the row |
+//! | [`aggregate`], [`group_concat`], [`rollup`] | GROUP BY, aggregates, HAVING, `GROUP_CONCAT`, WITH ROLLUP |
+//! | [`outer_aggregates`] | aggregates of a block in its subqueries |
+//! | [`grouped`], [`functional_dependency`] | the rules of `ONLY_FULL_GROUP_BY` |
+//! | [`window`] | window functions |
+//! | [`ordered_conjunction`] | conditions whose order matters |
+//! | [`propagated`] | conditions that MySQL changes by equality propagation |
+//! | [`cte_policy`] | inlining and materialisation of common table expressions |
+//! | [`mariadb_rules`] | expressions that MariaDB computes differently, which are refused |
+//! | [`plan_limits`] | limits of the depth and size of a plan |
 
 pub(crate) mod aggregate;
 pub(crate) mod base_table;

@@ -1,5 +1,5 @@
-//! What a query needs to know of its session: where names lead, what variables hold, which settings
-//! travel to linked servers.
+//! The context of a query: the catalog, session variables, and the settings that are passed to
+//! linked servers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub struct QueryContext {
     pub catalog: Arc<dyn Catalog>,
     /// User variables, system variables and session functions.
     pub variables: Arc<dyn Variables>,
-    /// What expressions that run here depend on: time, zone, collation, SQL mode.
+    /// The evaluation context of expressions that run here: time, zone, collation, SQL mode.
     pub eval: Arc<EvalContext>,
-    /// What linked servers are told before they run a part of the statement.
+    /// The settings that linked servers receive before they run a part of the statement.
     pub settings: SessionSettings,
     /// How the text is read.
     pub mode: pelorus_sql::Mode,
@@ -38,7 +38,7 @@ pub struct QueryContext {
     pub copies_of: Option<Flavour>,
     /// Where sorts, joins and groups spill to.
     pub scratch: Scratch,
-    /// What counts the memory of sorts, joins and groups.
+    /// The memory account of sorts, joins and groups.
     pub memory: Account,
     /// What counts the memory of the statement's trees: its text as it was read, and its plans.
     pub trees: StageMemory,
@@ -58,7 +58,7 @@ pub enum Flavour {
 pub struct PlanOptions {
     /// Connections per server for one query (`pelorus_streams`).
     pub streams: usize,
-    /// Statements for which the server expects to examine fewer rows are handed over whole
+    /// Statements for which the server expects to examine fewer rows run whole on the server
     /// (`pelorus_min_split_rows`).
     pub split_rows_min: u64,
     /// Bytes that sorts, joins and groups of one query may hold here before they spill
@@ -73,9 +73,9 @@ pub struct PlanOptions {
     pub in_order: bool,
     /// The most rows of a query that has no LIMIT of its own (`sql_select_limit`).
     pub select_limit: Option<u64>,
-    /// Whether scans may number groups of texts: they hold in memory what tells groups apart.
+    /// Whether scans may number groups of texts: the map of groups is in memory.
     pub numbers_groups: bool,
-    /// Whether somebody has seen to `FOR UPDATE` and `FOR SHARE`, which are refused else.
+    /// Whether the caller handles `FOR UPDATE` and `FOR SHARE`, which are refused otherwise.
     pub ignores_locks: bool,
 }
 
@@ -126,8 +126,8 @@ pub trait NativeDatabase: Send + Sync + std::fmt::Debug {
         at: Option<AsOf>,
     ) -> Result<Option<NativeTable>>;
 
-    /// Looks whether a table has the keys that index hints name; its alias is what an error names.
-    /// Whoever shows other keys than those of the table knows of none.
+    /// Checks whether a table has the keys that index hints name; errors name its alias. The
+    /// default accepts any key.
     ///
     /// # Errors
     /// A key that is not there (1176).
@@ -136,7 +136,7 @@ pub trait NativeDatabase: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// The moment that `FOR SYSTEM_TIME AS OF` asks for.
+/// The moment of `FOR SYSTEM_TIME AS OF`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsOf {
     /// Microseconds since 1970-01-01 00:00 UTC.
@@ -162,26 +162,26 @@ pub struct NativeTable {
     pub table: Arc<pelorus_store::TableSnapshot>,
     /// Keeps the version readable.
     pub pin: Arc<pelorus_store::Snapshot>,
-    /// What the session's open transaction has written.
+    /// The uncommitted rows of the session's open transaction.
     pub own: Option<OwnWrites>,
     /// Whether only rows of some partitions count, which FROM names.
     pub is_part: bool,
     /// Which partitions a condition leaves.
     pub pruner: Option<Arc<dyn PartitionPruner>>,
-    /// What `ANALYZE TABLE` found; `None` before it.
+    /// The statistics of `ANALYZE TABLE`; `None` if there are none.
     pub statistics: Option<Arc<pelorus_store::TableStatistics>>,
     /// TIMESTAMPs are stored in UTC and shown in this zone.
     pub time_zone: TimeZone,
-    /// What of the table that it is a copy of is here; `None` for everything.
+    /// The part of the source table that the copy has; `None` for all of it.
     pub part: Option<TablePart>,
 }
 
-/// The part of a table that its copy has. A query that asks for more fails.
+/// The part of the table that its copy has. A query that needs more fails.
 #[derive(Clone, Debug, Default)]
 pub struct TablePart {
     /// Which columns are not there, by position; their values here mean nothing.
     pub left_out: Vec<bool>,
-    /// Which columns can be shown and nothing else: what their values mean is not known here.
+    /// Which columns are opaque: they can be shown only.
     pub opaque: Vec<bool>,
     /// The condition of the rows, read in the default mode and in universal time.
     pub condition: Option<ast::Expr>,
@@ -196,7 +196,7 @@ pub struct OwnWrites {
     pub rows: Vec<Vec<ArrayRef>>,
 }
 
-/// Knows what the keys of partitions mean.
+/// Interprets the keys of partitions, for pruning.
 pub trait PartitionPruner: Send + Sync + std::fmt::Debug {
     /// Whether a partition can hold rows that fulfil all conditions on columns, given by position.
     /// Those on texts are meant under the columns' collations.

@@ -1,4 +1,5 @@
-//! What DataFusion sees of us: functions, aggregates, plan nodes, memory.
+//! The adapter to DataFusion: functions, aggregates, plan nodes and memory in the form that
+//! DataFusion uses.
 
 pub(crate) mod memory;
 pub(crate) mod plan_nodes;

@@ -1,4 +1,5 @@
-//! EXPLAIN: says what is sent where and what happens here, a row a step.
+//! `EXPLAIN`: lists the statements that are sent to servers and the operators that run here, one
+//! step per row.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::statement_task::building;
 struct Step {
     /// The link, or `pelorus` for what happens here.
     place: String,
-    /// What happens, in a few words.
+    /// The operation, in a few words.
     operation: String,
     /// How many ranges it is cut into.
     ranges: u64,

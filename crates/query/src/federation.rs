@@ -1,23 +1,23 @@
-//! What linked servers do for a query.
+//! Federation: the parts of a query that run on linked servers.
 //!
 //! A query block whose tables all live on one server is sent there as SQL, so that the server
-//! itself evaluates filters, joins, functions and collations. It goes **whole**, or it is **split**:
-//! its largest table is cut into key ranges, every range runs as a fragment of its own, and the
-//! parts are merged here.
+//! itself evaluates filters, joins, functions and collations. It goes **whole**, or it is
+//! **split**: its largest table is cut into key ranges, every range runs as a fragment of its own,
+//! and the parts are merged here.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`place`] | finds where the tables of a query live |
-//! | [`render`] | writes a tree as text for a server |
-//! | [`decide`] | whole or split, from the server's own estimate |
+//! | [`placement`] | finds the servers that store the tables of a query |
+//! | [`sql_writer`] | writes a tree as SQL text for a server |
+//! | [`routing`] | whole or split, from the server's own estimate |
 //! | [`remote`] | a query that one server could answer |
-//! | `facts` | what the outputs of such a query determine |
-//! | [`block`] | what a block must be like to be split |
-//! | [`groups`] | fragments and merge of a grouped block |
-//! | [`rows`] | fragments and merge of a block that returns rows |
+//! | [`facts`] | functional dependencies among the outputs of such a query |
+//! | [`block`] | which blocks can be split |
+//! | [`partial_aggregation`] | fragments and merge of a grouped block |
+//! | [`row_fragments`] | fragments and merge of a block that returns rows |
 //! | [`scan`] | a fragment as a leaf of a DataFusion plan |
-//! | [`text`] | the text of a statement that goes as it was written |
-//! | [`collations`] | under which collations the columns of a fragment compare |
+//! | [`passthrough_text`] | the text of a statement that runs unchanged on a server |
+//! | [`collations`] | the collations under which the columns of a fragment compare |
 
 pub(crate) mod block;
 pub(crate) mod collations;

@@ -1,17 +1,18 @@
 //! Plans and executes queries, on linked servers, here, or both.
 //!
-//! Entry points: [`run`], [`describe`], [`explain`]. This crate uses DataFusion; it knows no protocol.
+//! Entry points: [`run`], [`describe`], [`explain`]. This crate uses DataFusion; it knows no
+//! protocol.
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`context`] | what a query needs to know of its session |
+//! | [`context`] | the session's state that a query needs |
 //! | `binder` | syntax tree to logical plan, with MySQL's names and types |
-//! | `federation` | what linked servers execute: whole statements or fragments |
-//! | `optimizer` | rules of our own |
-//! | `operators` | physical operators of our own |
+//! | `federation` | the parts that linked servers execute: whole statements or fragments |
+//! | `optimizer` | our own optimizer rules |
+//! | `operators` | our own physical operators |
 //! | `datafusion_adapter` | functions, aggregates, plan nodes and memory as DataFusion sees them |
-//! | `run` | passthrough or plan, and the execution |
-//! | `statement_task` | a statement's task, and stopping it |
+//! | `run`, `result` | passthrough or plan, the execution, and its result |
+//! | `statement_task` | the task of a statement, and its cancellation |
 //! | `explain` | the plan as rows |
 
 mod binder;
@@ -45,7 +46,7 @@ use statement_task::{apart, awaited};
 /// Runs one query (SELECT, WITH, VALUES, TABLE) and returns its rows as they are made.
 ///
 /// # Errors
-/// What MySQL would say, or 1235 for what Pelorus refuses.
+/// MySQL's errors, or 1235 for unsupported queries.
 pub async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<QueryResult> {
     let (interrupt, statement) =
         (context.eval.interrupt.clone(), (context.clone(), sql.to_owned()));
@@ -58,7 +59,7 @@ pub async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<Que
     Ok(result)
 }
 
-/// Finds the result columns of one query without running it; `?` may stand for values.
+/// Finds the result columns of one query without running it; `?` is allowed in place of values.
 ///
 /// # Errors
 /// As [`run`].
@@ -78,8 +79,8 @@ pub async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
     apart(&interrupt, async move { explain::explain(&statement.0, &statement.1).await }).await
 }
 
-/// Whether a query calls functions that a server has stored: they may read and change what only the
-/// session's own connection sees.
+/// Whether a query calls functions that a server has stored: they may read and change state that
+/// only the session's own connection sees.
 pub fn calls_stored(sql: &str, mode: Mode) -> bool {
     parse_query(sql, mode)
         .is_ok_and(|parsed| block::calls_stored(&ast_analysis::dependence(&parsed.query, mode)))

@@ -1,4 +1,4 @@
-//! Physical operators of our own.
+//! Physical operators for DataFusion's plans.
 
 pub(crate) mod cancellable_join;
 pub(crate) mod materialized_cte;

@@ -1,4 +1,4 @@
-//! The result of a query.
+//! The result of a query: its columns and its stream of rows.
 
 use std::pin::Pin;
 
@@ -25,7 +25,7 @@ pub enum Block {
     Batch(RecordBatch),
     /// Rows as a linked server encoded them: a `u32` length (little endian) and the payload each.
     Encoded(Bytes),
-    /// What a linked server has warned of: how much, and the warnings that it kept.
+    /// The warnings of a linked server: their number, and those that it returned.
     Warned(u16, Vec<Condition>),
 }
 

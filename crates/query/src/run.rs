@@ -1,4 +1,4 @@
-//! Runs a statement: handed over whole, or planned and executed here.
+//! Runs a statement: passes it to one server unchanged, or plans and executes it here.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -89,8 +89,8 @@ pub(crate) enum Plan {
     },
 }
 
-/// Reads a query. `FOR SYSTEM_TIME` is read where it cannot reach a linked server, which would see
-/// the table as it is now.
+/// Parses a query. `FOR SYSTEM_TIME` is accepted where it cannot reach a linked server, which would
+/// see the current table.
 pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparsed> {
     let interrupted = |error| Unparsed { error, at: 0 };
     let read = |how: fn(&str, Mode) -> Result<Parsed, Unparsed>| {
@@ -398,8 +398,9 @@ fn rename(columns: &mut [Column], names: Option<&[Option<String>]>) {
     }
 }
 
-/// The context of one statement: every server is told the same time when the statement asks for it,
-/// and a server that has all its tables the current database, where it looks for stored functions.
+/// The context of one statement: every server that evaluates the time receives the same time, and a
+/// server that has all its tables receives the current database, in which it looks for stored
+/// functions.
 pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Result<QueryContext> {
     let mut context = context.clone();
     if let Some((current, remote)) = current_link(&context) {
@@ -420,8 +421,8 @@ pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Resul
     Ok(context)
 }
 
-/// The link that takes a text which is not understood here, that of the current database, and what
-/// it is told.
+/// The link that takes a text which cannot be parsed here, that of the current database, and the
+/// settings that it receives.
 fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryContext)>> {
     context.eval.interrupt.check()?;
     let Some(database) = context.database.as_deref() else { return Ok(None) };

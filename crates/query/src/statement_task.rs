@@ -1,10 +1,10 @@
-//! The work of a statement in a task of its own.
+//! The task of a statement: parsing, binding and planning run in a task that can be cancelled.
 //!
-//! Reading, binding and planning come to no `await` for as long as the statement is large. In a task
-//! of their own they leave the session free to hear `KILL`, the end of its connection and its time
-//! limit: it stops waiting at once, and the work ends where it next looks at the statement's
-//! [`Interrupt`]: the lexer and the parser every thousand tokens, the binder at every part of the
-//! statement, the optimiser between its rules, and every function that is computed.
+//! These steps do not reach an `await` for as long as the statement is large. In a task of their
+//! own they leave the session free to react to `KILL`, the end of its connection and its time
+//! limit. The session stops waiting at once, and the work ends at its next check of the statement's
+//! [`Interrupt`]: the lexer and the parser check every thousand tokens, the binder at every part of
+//! the statement, the optimizer between its rules, and every function before it is computed.
 
 use std::future::poll_fn;
 use std::pin::Pin;

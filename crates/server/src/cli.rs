@@ -1,4 +1,4 @@
-//! Commands and options.
+//! The command line: commands and options.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};

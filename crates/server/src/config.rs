@@ -1,7 +1,8 @@
-//! The configuration file, and what follows from file, environment and options together.
+//! The configuration file, and the settings that result from file, environment and options
+//! together.
 //!
-//! Settings come in two stages: everything is read and checked first, then resolved once into a
-//! [`Config`]. An unknown key is an error.
+//! Settings are processed in two stages: everything is read and checked first, then resolved once
+//! into a [`Config`]. An unknown key is an error.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -36,29 +37,29 @@ pub struct Config {
     pub tls: TlsMode,
     /// Linked servers.
     pub links: Vec<LinkSpec>,
-    /// What of them is mirrored: `all`, databases, tables.
+    /// The mirrors: `all`, databases, tables.
     pub mirrors: Vec<String>,
     /// The first password of root.
     pub root_password: RootPassword,
     /// Hosts other than `localhost` from which root may log in at first.
     pub root_hosts: Vec<String>,
-    /// What servers that statements define may refer to.
+    /// Files and variables to which servers defined by statements may refer.
     pub secrets: SecretSources,
     /// Limits for edges.
     pub settings: Settings,
     /// System variables by name.
     pub variables: Vec<(String, String)>,
-    /// What is made of values beyond their bounds, for people.
+    /// Messages about values that were adjusted to their bounds.
     pub notes: Vec<String>,
     /// How much is logged.
     pub log: LevelFilter,
 }
 
-/// Reads the file that the options name, and puts the options above it. `root_password` is what the
-/// environment says of it.
+/// Reads the file that the options name, and applies the options over it. `root_password` is the
+/// value from the environment.
 ///
 /// # Errors
-/// Says what is wrong, where, and what would be right.
+/// The problem, its location, and valid values.
 pub fn load(options: &ServeOptions, root_password: Option<String>) -> Result<Config> {
     let file = match &options.config {
         None => File::default(),

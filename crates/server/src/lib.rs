@@ -1,9 +1,9 @@
-//! Everything behind the `pelorus` command: command line, configuration, wiring, start and stop.
+//! The `pelorus` command: command line, configuration, wiring, start and stop.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | [`cli`] | commands and options |
-//! | [`config`] | the configuration file, and what follows from file and options together |
+//! | [`config`] | the configuration file, and the settings from file and options together |
 //! | `link_url` | `--link mysql://...` |
 //! | `settings` | the table of the settings of the configuration file |
 //! | `suggest` | "did you mean" |

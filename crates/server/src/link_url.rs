@@ -14,10 +14,10 @@ fn parameters() -> Vec<String> {
     std::iter::once("name".to_owned()).chain(options).collect()
 }
 
-/// Reads the address of a linked server.
+/// Parses the address of a linked server.
 ///
 /// # Errors
-/// Says what the address lacks, and never repeats the password.
+/// The missing part of the address; the password is never repeated.
 pub(crate) fn parse(url: &str) -> Result<LinkSpec> {
     const FORM: &str =
         "a link is written mysql://user[:password]@host[:port]/[database][?replicas=...]";

@@ -1,4 +1,4 @@
-//! The server from its start to its end.
+//! Runs the server from its start to its shutdown.
 
 use std::future::Future;
 use std::io::Write as _;
@@ -28,10 +28,10 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Opens what the configuration names.
+    /// Opens the listeners that the configuration names.
     ///
     /// # Errors
-    /// An address that is taken or not ours.
+    /// An address that is in use or not local.
     pub async fn bind(config: &Config) -> Result<Self> {
         let mut listeners = Self::default();
         for address in &config.listen {
@@ -63,7 +63,7 @@ async fn bind_tcp(address: &str) -> Result<TcpListener> {
     }
 }
 
-/// Opens a local socket; a file that a server left behind is taken away first.
+/// Opens a local socket; the file of an earlier server is removed first.
 async fn bind_local(path: &Path) -> Result<UnixListener> {
     let failed = || format!("cannot listen on the socket {}", path.display());
     match UnixListener::bind(path) {
@@ -130,8 +130,8 @@ const STATEMENTS_GRACE: Duration = Duration::from_secs(8);
 /// How long the whole stop takes at most.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
-/// Ends the process if it does not end by itself in time: statements may compute without looking
-/// up. What is on disk is as after a crash then, from which every start recovers.
+/// Ends the process if it does not end in time: statements may compute without checking for
+/// cancellation. The data on disk is then as after a crash, from which every start recovers.
 fn end_in_time() {
     let watch = std::thread::Builder::new().name("pelorus-stop".to_owned()).spawn(|| {
         std::thread::sleep(STOP_LIMIT);

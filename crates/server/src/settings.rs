@@ -1,4 +1,4 @@
-//! Every setting of the configuration file, in one table: the file is read by it, and
+//! The table of settings of the configuration file: the file is read by it, and
 //! `docs/reference/configuration.md` shows it.
 
 use pelorus_engine::config::server_options;
@@ -8,13 +8,13 @@ use pelorus_engine::config::server_options;
 pub(crate) struct Setting {
     /// Its name.
     pub(crate) key: &'static str,
-    /// What it may be.
+    /// Its valid values.
     pub(crate) kind: &'static str,
-    /// What it is when it is left out.
+    /// Its default.
     pub(crate) default: &'static str,
-    /// The option of `pelorus serve` that stands above it.
+    /// The option of `pelorus serve` that overrides it.
     pub(crate) option: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub(crate) meaning: &'static str,
 }
 
@@ -171,7 +171,7 @@ mod tests {
         assert!(PAGE.contains(&options), "the page must have these lines:\n{options}");
     }
 
-    /// The sample has each setting, as it is or behind `#`, and is right either way.
+    /// The sample has each setting, as it is or after `#`, and is right either way.
     #[test]
     fn the_sample_is_right_and_has_every_setting() {
         let path = std::env::temp_dir().join(format!("pelorus-sample-{}.toml", std::process::id()));

@@ -1,4 +1,4 @@
-//! "Did you mean": the known word that is nearest to an unknown one.
+//! "Did you mean": suggests the known word that is nearest to an unknown one.
 
 /// The known word that a typing error turns into `word`, if there is one.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

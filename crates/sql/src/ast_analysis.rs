@@ -1,4 +1,4 @@
-//! Questions about a parsed tree, and small changes to it.
+//! Analysis of syntax trees: conjuncts, variables, tables, and small rewrites.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -71,7 +71,7 @@ pub fn unnested(expr: &Expr) -> &Expr {
     expr
 }
 
-/// A variable that a name in a tree stands for.
+/// A variable that a name in a tree represents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variable {
     /// `@name`: the name without quotes. User variables know no case.
@@ -235,7 +235,7 @@ pub fn is_conditional(expr: &Expr) -> bool {
 pub struct Call {
     /// The name in upper case.
     pub name: String,
-    /// The name as it is written.
+    /// The name as written.
     pub written: String,
     /// Whether it has an `OVER`.
     pub window: bool,
@@ -254,12 +254,12 @@ pub fn calls(expr: &Expr) -> Vec<Call> {
     out
 }
 
-/// On what besides the tables the answer of a query depends.
+/// The inputs other than tables on which the answer of a query depends.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Dependence {
     /// Functions that give another value at every call: `RAND`, `UUID`, `SLEEP`, `SYSDATE`, ...
     pub random: Vec<String>,
-    /// Functions of the time of the statement: `NOW` and its kin.
+    /// Functions of the time of the statement: `NOW` and similar.
     pub time: Vec<String>,
     /// Functions of the session: `USER`, `DATABASE`, `LAST_INSERT_ID`, `FOUND_ROWS`, ...
     pub session: Vec<String>,
@@ -331,14 +331,14 @@ const EFFECTS: &[&str] = &[
     "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
 ];
 
-/// Reads on what besides its tables a query depends, subqueries included.
+/// Finds the inputs other than its tables on which a query depends, including subqueries.
 pub fn dependence(query: &Query, mode: Mode) -> Dependence {
     let mut out = Dependence::default();
     walk_query(query, &mut |node| out.see(&node, mode));
     out.without_repetitions()
 }
 
-/// Reads on what besides its columns an expression depends, subqueries included.
+/// Finds the inputs other than its columns on which an expression depends, including subqueries.
 pub fn expression_dependence(expr: &Expr, mode: Mode) -> Dependence {
     let mut out = Dependence::default();
     walk_expr(expr, &mut |node| out.see(&node, mode));

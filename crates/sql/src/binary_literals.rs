@@ -1,10 +1,10 @@
-//! Statements that hold bytes which are no text.
+//! Binary literals: converts statements whose strings contain bytes that are not valid text.
 //!
-//! Dumps write binary columns as `_binary '...'` with the bytes as they are, whatever the charset of
-//! the connection is, and many drivers leave even the introducer out. Everything else here reads
-//! text, so that such strings become digits first: `_binary x'00ff'` is the same value. A string
-//! that is no text of the connection's charset becomes `_utf8mb4 x'00ff'`, of which the bytes count
-//! where bytes are asked for. Comments can hold any bytes.
+//! Dumps write binary columns as `_binary '...'` with the raw bytes, whatever the charset of the
+//! connection is, and many drivers omit even the introducer. The parser reads text, so such strings
+//! are first converted to hexadecimal literals: `_binary x'00ff'` is the same value. A string that
+//! is not valid in the connection's charset becomes `_utf8mb4 x'00ff'`, whose bytes count where
+//! bytes are required. Comments can contain any bytes.
 
 use crate::Mode;
 use crate::lexer::{CHARSETS, is_name_byte};
@@ -76,7 +76,7 @@ fn introduced(before: &[u8]) -> Option<&'static str> {
     (!is_name).then_some(*of)
 }
 
-/// The word at the end of a text, and what stands in front of it.
+/// The word at the end of a text, and the text before it.
 fn last_word(text: &[u8]) -> (&[u8], &[u8]) {
     let at = text.iter().rposition(|byte| !is_name_byte(*byte)).map_or(0, |at| at + 1);
     text.split_at(at)
@@ -126,7 +126,7 @@ fn is_unicode(charset: &str) -> bool {
     charset.starts_with("utf8")
 }
 
-/// How long the string or name at the beginning is, and what it says; `None` if it has no end.
+/// The length of the string or name at the beginning, and its value; `None` if it has no end.
 fn string(text: &[u8], quote: u8, mode: Mode, escapes: bool) -> Option<(usize, Vec<u8>)> {
     let escapes = escapes && !mode.no_backslash_escapes;
     let mut value = Vec::new();
@@ -157,7 +157,7 @@ fn string(text: &[u8], quote: u8, mode: Mode, escapes: bool) -> Option<(usize, V
     }
 }
 
-/// The byte that a backslash and a letter stand for.
+/// The byte that a backslash and a letter represent.
 fn escaped(letter: u8) -> u8 {
     match letter {
         b'0' => 0,
@@ -178,7 +178,7 @@ fn is_dash_comment(text: &[u8]) -> bool {
     text.starts_with(b"--") && text.get(2).is_none_or(|byte| byte.is_ascii_whitespace())
 }
 
-/// How long the comment at the beginning is. What stands in `/*! */` is part of the statement.
+/// The length of the comment at the beginning. The content of `/*! */` is part of the statement.
 fn comment(text: &[u8]) -> Option<usize> {
     match text.first()? {
         b'#' => Some(line(text)),

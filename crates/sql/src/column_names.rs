@@ -1,8 +1,8 @@
-//! What result columns are called when the query does not say.
+//! Default names of result columns.
 //!
-//! MySQL names a column after the text of its expression, from the first token to the last, with
-//! comments inside kept. Strings are named after their value, columns after their last part, `NULL`
-//! is always upper case, and parentheses and plus signs around one of these vanish.
+//! MySQL names a column after the text of its expression, from the first token to the last,
+//! including comments inside. Strings are named after their value, columns after their last part,
+//! `NULL` is always upper case, and parentheses and plus signs around one of these are removed.
 
 use sqlparser::ast::{Expr, UnaryOperator, Value};
 
@@ -112,7 +112,7 @@ fn is_text(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
 }
 
-/// The text of what stands in parentheses or behind a plus sign.
+/// The text in parentheses or after a plus sign.
 fn next_text<'a>(text: &'a str, inner: &Expr) -> Option<&'a str> {
     // Only for what can be named after itself the way goes on.
     let named = matches!(

@@ -1,12 +1,12 @@
-//! The definition of native tables: `CREATE TABLE`, `ALTER TABLE` and their kin into plain data,
-//! and a definition back into text.
+//! DDL of native tables: `CREATE TABLE`, `ALTER TABLE` and similar statements as plain data, and a
+//! definition as text.
 //!
-//! [`parse`] reads one statement completely. What MySQL's grammar allows and a columnar table has
-//! no use for (`AVG_ROW_LENGTH`, `USING BTREE`) is read and kept, so that a dump of a MySQL server
-//! loads and the definition can be shown again; the engine decides what it honours.
+//! [`parse`] parses one complete statement. Clauses of MySQL's grammar that a columnar table does
+//! not use (`AVG_ROW_LENGTH`, `USING BTREE`) are parsed and preserved, so that a dump of a MySQL
+//! server loads and the definition can be shown again; the engine decides which of them it honours.
 //!
-//! Expressions are kept as tree and as text. The text means the same only in the [`Mode`] that the
-//! statement was read in.
+//! Expressions are stored as tree and as text. The text has the same meaning only in the [`Mode`]
+//! in which the statement was parsed.
 //!
 //! | module | what it owns |
 //! | --- | --- |
@@ -19,8 +19,9 @@
 //! | `partition` | `PARTITION BY`, `SEGMENT BY` |
 //! | `alter` | `ALTER TABLE` |
 //! | `other` | databases, indexes, `DROP`, `RENAME`, `TRUNCATE` |
-//! | `normal` | the one form of definitions that say the same |
+//! | `normal` | the normal form of equivalent definitions |
 //! | `dialect` | expressions under another mode |
+//! | `printed` | expressions in the form of MySQL's `SHOW CREATE TABLE` |
 //! | `render` | `SHOW CREATE TABLE` |
 
 mod alter;
@@ -61,8 +62,8 @@ use crate::parse::cursor::Parser;
 /// Reads one statement that defines databases or tables. A `;` at the end is allowed.
 ///
 /// # Errors
-/// 1064 with MySQL's words for what is not read as such a statement; 1235 for what is known to be
-/// beyond us; 1063 for a column type with impossible lengths.
+/// 1064 with MySQL's text for a syntax error; 1235 for unsupported clauses; 1063 for a column type
+/// with impossible lengths.
 pub fn parse(sql: &str, mode: Mode) -> Result<TableStatement> {
     let mut parser = Parser::new(sql, mode)?;
     parser.versions = true;

@@ -1,6 +1,7 @@
-//! Statements that change rows of native tables, and the files of `LOAD DATA`.
+//! DML on native tables: the syntax of `INSERT`, `REPLACE`, `UPDATE`, `DELETE` and `LOAD DATA`, and
+//! the format of the files of `LOAD DATA`.
 //!
-//! [`parse`] reads one statement completely, except for the rows of `VALUES`: these may be
+//! [`parse`] parses one complete statement, except for the rows of `VALUES`: these may be
 //! thousands, and are read one by one with [`Rows`], as values and not as trees.
 //!
 //! | module | what it owns |
@@ -47,8 +48,8 @@ pub enum Change<'a> {
 /// Reads one statement that changes rows. A `;` at the end is allowed.
 ///
 /// # Errors
-/// 1064 with MySQL's words for what is not read as such a statement; 1235 for what is known to be
-/// beyond us. What is wrong inside the rows of `VALUES` comes up when they are read.
+/// 1064 with MySQL's text for a syntax error; 1235 for unsupported clauses. Errors inside the rows
+/// of `VALUES` are reported when these are read.
 pub fn parse(sql: &str, mode: Mode) -> Result<Change<'_>> {
     let first = crate::lexer::Lexer::new(sql, mode).next();
     let is = |word: &str| first.is_some_and(|token| token.is_word(sql, word));

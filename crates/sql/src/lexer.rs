@@ -1,8 +1,8 @@
-//! Statement text into tokens with byte positions, by MySQL's rules.
+//! The lexer: statement text into tokens with byte positions, by MySQL's rules.
 //!
-//! The lexer never fails: what MySQL could not read becomes a token of kind
-//! [`TokenKind::Invalid`], and the position tells where. Comments vanish, except optimizer hints;
-//! the inside of an executable comment (`/*! ... */`) is read like any other text.
+//! The lexer never fails: text that MySQL could not read becomes a token of kind
+//! [`TokenKind::Invalid`], and the position locates the error. Comments are dropped, except
+//! optimizer hints; the inside of an executable comment (`/*! ... */`) is read like any other text.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(crate) use scan::{CHARSETS, is_name_byte};
 pub use server_text::server_text;
 pub use split::{bind, next_statement, placeholders};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenKind {
     /// An unquoted name or keyword.
@@ -58,10 +58,10 @@ pub enum TokenKind {
     Invalid,
 }
 
-/// A token: its kind and where it stands.
+/// A token: its kind and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// First byte.
     pub start: usize,
@@ -70,7 +70,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Where the token stands, in bytes.
+    /// The position of the token, in bytes.
     pub fn span(&self) -> Range<usize> {
         self.start..self.end
     }

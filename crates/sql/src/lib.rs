@@ -1,27 +1,27 @@
 //! MySQL's language as text: tokens, statement kinds, parsed queries, names of result columns.
 //!
-//! | module | what it owns |
+//! | module | owns |
 //! | --- | --- |
 //! | [`mode`] | the parts of `sql_mode` that change how text is read |
 //! | [`lexer`] | text into tokens with byte positions; splitting, placeholders |
-//! | [`bytes`] | statements that hold bytes which are no text |
+//! | [`binary_literals`] | statements with bytes that are not valid text |
 //! | [`literal`] | values into literals and literals into values |
-//! | [`statement`] | what kind of statement a text is, with everything that administrative ones say |
+//! | [`statement`] | the kind of a statement, and the full content of administrative ones |
 //! | [`parse`] | queries into the tree of the `sqlparser` crate |
-//! | [`names`] | what result columns are called when the query does not say |
-//! | [`normalise`] | questions about and small changes to a parsed tree |
+//! | [`column_names`] | default names of result columns |
+//! | [`ast_analysis`] | analysis and small rewrites of a syntax tree |
 //! | [`operator`] | the operators, and the functions that they stand for |
-//! | [`table`] | the definition of native tables, and definitions as text |
-//! | [`stop`] | texts that are given up in the middle |
-//! | [`change`] | `INSERT`, `UPDATE`, `DELETE` and `LOAD DATA` on native tables; the files of the last |
+//! | [`ddl`] | the definition of native tables, and definitions as text |
+//! | [`dml`] | `INSERT`, `UPDATE`, `DELETE` and `LOAD DATA` on native tables; the files of the last |
+//! | [`stop`] | cancellation of the lexer and the parser |
 //!
 //! The trees are those of `sqlparser`, and so is their printing; the parsing is our own. MySQL's
-//! grammar differs from what that crate reads in ways that give wrong trees without an error
-//! (`BINARY a = b`, `a XOR b AND c`, strings with backslashes), and a wrong tree is a wrong answer.
-//! The parser here reads MySQL's grammar and nothing else: what it does not know is
-//! [`parse::Unparsed`], and the whole text can still go to the one server that it concerns.
+//! grammar differs from that crate's in ways that give wrong trees without an error (`BINARY a =
+//! b`, `a XOR b AND c`, strings with backslashes), and a wrong tree is a wrong answer. The parser
+//! here reads MySQL's grammar only: text that it does not know is [`parse::Unparsed`], and the
+//! whole text can still be sent to the one server that it concerns.
 //!
-//! Nothing here touches sockets, storage or clocks, and nothing panics whatever the text holds.
+//! Nothing here uses sockets, storage or clocks, and no text causes a panic.
 
 pub mod ast_analysis;
 pub mod binary_literals;

@@ -1,4 +1,4 @@
-//! Values into literals, and literals into values.
+//! Conversion of values to literals, and of literals to values.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use sqlparser::ast::{Expr, Value};
 
 use crate::Mode;
 
-/// What a literal in a statement says.
+/// The value of a literal in a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Constant {
     /// `NULL`
@@ -120,7 +120,7 @@ pub fn bit_bytes(digits: &str) -> Vec<u8> {
     first.into_iter().chain(even.chunks_exact(8).map(byte)).collect()
 }
 
-/// The value of what stands between the quotes of a string.
+/// The value of the text between the quotes of a string.
 pub fn unescape(raw: &str, quote: char, mode: Mode) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();
@@ -200,7 +200,7 @@ pub fn bytes(value: &[u8]) -> String {
 }
 
 /// A finite DOUBLE as a literal that reads back as the same number and is a DOUBLE for MySQL;
-/// `None` for what MySQL has no literal for.
+/// `None` for values without a literal in MySQL.
 pub fn double(value: f64) -> Option<String> {
     value.is_finite().then(|| format!("{value:e}"))
 }

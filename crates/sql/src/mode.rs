@@ -11,7 +11,7 @@ pub struct Mode {
     pub pipes_as_concat: bool,
     /// `NOT` binds as tightly as `!`.
     pub high_not_precedence: bool,
-    /// A space may stand between a function's name and its parenthesis.
+    /// A space is allowed between a function's name and its parenthesis.
     pub ignore_space: bool,
     /// `/*!nnnnn ... */` is read when `nnnnn` is at most this. The largest number means all that a
     /// server has executed, also MariaDB's `/*M! ... */`.
@@ -55,8 +55,8 @@ impl Mode {
         mode
     }
 
-    /// The value of `sql_mode` under which a server reads text in this mode; what else `sql_mode`
-    /// says stays as it is there.
+    /// The value of `sql_mode` under which a server reads text in this mode; its other modes are
+    /// unchanged.
     pub fn within(self, sql_mode: &str) -> String {
         if self.reads_as(Self::from_sql_mode(sql_mode)) {
             return sql_mode.to_owned();

@@ -1,12 +1,12 @@
-//! The binary operators: how MySQL writes each, what the syntax tree calls it, and the name of the
-//! function that it stands for. This is the one table of them.
+//! The table of binary operators: MySQL's spelling of each, its variant in the syntax tree, and the
+//! name of the function that it stands for.
 
 use sqlparser::ast::BinaryOperator;
 
 use crate::Mode;
 
-/// What stands between two operands, and the operator. Of synonyms (`!=`, `MOD`, `&&`) the one that
-/// the grammar makes of them.
+/// The text between two operands, and the operator. Of synonyms (`!=`, `MOD`, `&&`) the one that
+/// the grammar produces.
 static OPERATORS: [(&str, BinaryOperator); 22] = [
     ("+", BinaryOperator::Plus),
     ("-", BinaryOperator::Minus),
@@ -37,7 +37,7 @@ pub(crate) fn written(symbol: &str) -> Option<BinaryOperator> {
     OPERATORS.iter().find(|(it, _)| *it == symbol).map(|(_, operator)| operator.clone())
 }
 
-/// The name of the function that an operator stands for: its symbol, but for `||`, which is `OR` or
+/// The name of the function that an operator represents: its symbol, but for `||`, which is `OR` or
 /// `CONCAT` as the mode says. `None` for operators that MySQL does not have.
 pub fn function_of(operator: &BinaryOperator, mode: Mode) -> Option<&'static str> {
     let (symbol, _) = OPERATORS.iter().find(|(_, it)| it == operator)?;

@@ -1,24 +1,26 @@
-//! Queries into trees, by recursive descent over MySQL's grammar.
+//! The parser of queries: recursive descent over MySQL's grammar, which returns a syntax tree.
 //!
 //! Invariants:
-//! - A tree that is returned means what MySQL reads in the text. Where the grammars of MySQL and
-//!   MariaDB differ (`a LIKE b LIKE c`, `1 IS TRUE IS TRUE`) neither reading is chosen.
-//! - Printing the tree and reading the text again gives the same tree.
-//! - No text makes it recurse deeper than [`MAX_DEPTH`], and no tree is higher, so that whoever
+//!
+//! - A tree that is returned means what MySQL reads in the text. If the grammars of MySQL and
+//!   MariaDB differ (`a LIKE b LIKE c`, `1 IS TRUE IS TRUE`), neither reading is chosen.
+//! - Printing the tree and parsing the text again gives the same tree.
+//! - The recursion is never deeper than [`MAX_DEPTH`], and no tree is higher, so that code which
 //!   walks a tree may recurse. Long chains of `AND` and `OR` become balanced trees.
 //!
-//! Readers that recurse are kept out of line: together in one frame they would take much stack at
+//! Functions that recurse are not inlined: together in one frame they would take much stack at
 //! every level.
 //!
-//! | module | reads |
+//! | module | parses |
 //! | --- | --- |
 //! | `cursor` | tokens, one after the other |
 //! | `query` | `WITH`, set operations, `SELECT` and its clauses |
-//! | `table` | what stands behind `FROM` |
+//! | `table` | the tables and joins of `FROM` |
 //! | `expr` | operators |
 //! | `primary` | operands |
 //! | `function` | calls with a syntax of their own |
 //! | `types` | the types of `CAST` |
+//! | `words` | reserved words |
 
 use std::fmt;
 
@@ -43,12 +45,12 @@ pub(crate) use function::call_of;
 /// How deep expressions and queries may nest.
 pub const MAX_DEPTH: usize = 128;
 
-/// A text that is not read as a query of MySQL's grammar as far as we know it: it may be wrong, or
-/// only beyond us. Either way a server can be asked: the text as a whole can go to the one server
-/// that it concerns. When there is none, the error is the answer.
+/// A text that does not parse as a query of MySQL's grammar as far as it is implemented: it may be
+/// wrong, or only unsupported. The text as a whole can still be sent to the one server that it
+/// concerns. If there is none, the error is returned.
 #[derive(Debug)]
 pub struct Unparsed {
-    /// 1064 with MySQL's words, or 1235 for what is known to be beyond us.
+    /// 1064 with MySQL's text, or 1235 for unsupported constructs.
     pub error: Error,
     /// The byte at which reading ended.
     pub at: usize,
@@ -71,14 +73,14 @@ impl From<Unparsed> for Error {
 /// A parsed query.
 ///
 /// Printing the tree gives text that means the same as the source when it is read in the same
-/// [`Mode`]. The printer puts no parentheses: whoever builds trees wraps operands, see
+/// [`Mode`]. The printer puts no parentheses: code that builds trees wraps operands, see
 /// [`crate::ast_analysis::nested`]. Strings keep the escapes of the source and are read with
 /// [`crate::literal::constant`].
 ///
-/// What the tree does not tell apart, since it means the same: `MOD` and `%`, `!=` and `<>`,
-/// `CONVERT(x, t)` and `CAST(x AS t)`, `SUBSTRING(x FROM n)` and `SUBSTRING(x, n)`,
-/// `POSITION(a IN b)` and `LOCATE(a, b)`, `a SOUNDS LIKE b` and `SOUNDEX(a) = SOUNDEX(b)`,
-/// `LOCK IN SHARE MODE` and `FOR SHARE`, `TABLE t` and `SELECT * FROM t`, `FROM DUAL` and nothing.
+/// Constructs with the same meaning that have the same tree: `MOD` and `%`, `!=` and `<>`,
+/// `CONVERT(x, t)` and `CAST(x AS t)`, `SUBSTRING(x FROM n)` and `SUBSTRING(x, n)`, `POSITION(a IN
+/// b)` and `LOCATE(a, b)`, `a SOUNDS LIKE b` and `SOUNDEX(a) = SOUNDEX(b)`, `LOCK IN SHARE MODE`
+/// and `FOR SHARE`, `TABLE t` and `SELECT * FROM t`, `FROM DUAL` and nothing.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The tree.
@@ -89,7 +91,7 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// A query with what its parser remembers, when everything is read.
+    /// A query with the state of its parser, when the text has been read.
     pub(crate) fn new(query: Box<Query>, parser: Parser<'_>) -> Self {
         Self { query, placeholders: parser.placeholders(), names: parser.into_names() }
     }
@@ -113,13 +115,13 @@ pub fn parse_query(sql: &str, mode: Mode) -> Result<Parsed, Unparsed> {
     read_query(Parser::new(sql, mode)?)
 }
 
-/// Parses one query in which a table may be asked for as it was, for native tables:
-/// `t FOR SYSTEM_TIME AS OF TIMESTAMP x` and `t FOR SYSTEM_TIME AS OF VERSION n`.
+/// Parses one query with past versions of native tables: `t FOR SYSTEM_TIME AS OF TIMESTAMP x` and
+/// `t FOR SYSTEM_TIME AS OF VERSION n`.
 ///
 /// The tree carries them as [`TableVersion::ForSystemTimeAsOf`] (a point in time) and
-/// [`TableVersion::VersionAsOf`] (a commit sequence number); who walks such a tree must look at
+/// [`TableVersion::VersionAsOf`] (a commit sequence number); code that walks such a tree must check
 /// the `version` of every table. [`parse_query`] does not read them, so that texts for linked
-/// servers go there as they are.
+/// servers are sent unchanged.
 ///
 /// [`TableVersion::ForSystemTimeAsOf`]: sqlparser::ast::TableVersion::ForSystemTimeAsOf
 /// [`TableVersion::VersionAsOf`]: sqlparser::ast::TableVersion::VersionAsOf

@@ -1,8 +1,8 @@
-//! What kind of statement a text is, read from its tokens.
+//! Classifies statements: the kind of a statement, read from its tokens.
 //!
-//! Administrative statements are read completely, since Pelorus carries them out itself. Of
-//! queries, writes and schema changes only those things are read that decide where they go; the
-//! text itself travels on.
+//! Administrative statements are parsed completely, since Pelorus executes them itself. Of queries,
+//! writes and schema changes only the parts that decide where they run are read; the text itself is
+//! passed on.
 
 use pelorus_error::Result;
 
@@ -132,7 +132,7 @@ pub enum Statement {
     RenameUser(Vec<(UserName, UserName)>),
     /// `GRANT ...` or `REVOKE ...`
     Grant(Grant),
-    /// `FLUSH ...`: the upper-case words behind it.
+    /// `FLUSH ...`: the upper-case words after it.
     Flush(Vec<String>),
     /// `RESET ...`, `PURGE ...`, `CHANGE ...`, `INSTALL ...` and other administration of a server.
     Administration(String),
@@ -158,7 +158,7 @@ pub enum Statement {
     Unknown(String),
 }
 
-/// What decides where a query goes.
+/// The facts that decide where a query runs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct QueryFacts {
     /// `FOR UPDATE`, `FOR SHARE` or `LOCK IN SHARE MODE`.
@@ -184,14 +184,14 @@ pub struct Explain {
     pub extended: bool,
     /// `FORMAT = ...` in upper case.
     pub format: Option<String>,
-    /// What is to be explained.
+    /// The statement or table to explain.
     pub target: ExplainTarget,
 }
 
-/// What `EXPLAIN` is asked about.
+/// The target of `EXPLAIN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExplainTarget {
-    /// A statement: its text and what it is.
+    /// A statement: its text and its kind.
     Statement(String, Box<Statement>),
     /// `FOR CONNECTION id`
     Connection(u64),
@@ -211,7 +211,7 @@ pub struct Describe {
 pub struct SetPassword {
     /// Whose; `Current` when not said.
     pub user: UserName,
-    /// The new one; `None` asks for a random one.
+    /// The new password; `None` requests a random one.
     pub password: Option<Secret>,
     /// The text is a hash, not a password (MariaDB without `PASSWORD(...)`).
     pub function: bool,
@@ -226,7 +226,7 @@ pub struct Begin {
     pub consistent_snapshot: bool,
 }
 
-/// What follows `COMMIT` or `ROLLBACK`.
+/// The clauses after `COMMIT` or `ROLLBACK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Completion {
     /// `AND [NO] CHAIN`
@@ -258,7 +258,7 @@ pub enum PrepareSource {
 pub struct Execute {
     /// The statement's name.
     pub name: String,
-    /// The text of each expression behind `USING`; MySQL allows user variables only.
+    /// The text of each expression after `USING`; MySQL allows user variables only.
     pub using: Vec<String>,
 }
 
@@ -289,7 +289,7 @@ pub struct CreateUser {
     pub if_not_exists: bool,
     /// The users.
     pub users: Vec<UserSpec>,
-    /// What holds for all of them.
+    /// The options of all of them.
     pub options: UserOptions,
 }
 
@@ -300,7 +300,7 @@ pub struct AlterUser {
     pub if_exists: bool,
     /// The users.
     pub users: Vec<UserSpec>,
-    /// What holds for all of them.
+    /// The options of all of them.
     pub options: UserOptions,
 }
 
@@ -320,9 +320,9 @@ pub struct Grant {
     pub revoke: bool,
     /// The privileges or roles in upper case, with their columns.
     pub privileges: Vec<String>,
-    /// `ON` what: `*.*`, `db.*`, `db.t`, as written; `None` for roles.
+    /// The object after `ON`: `*.*`, `db.*`, `db.t`, as written; `None` for roles.
     pub on: Option<String>,
-    /// To or from whom.
+    /// The accounts that receive or lose the privileges.
     pub users: Vec<UserName>,
 }
 
@@ -365,22 +365,22 @@ pub enum WriteKind {
 /// A change of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ddl {
-    /// What is done.
+    /// The action.
     pub action: DdlAction,
-    /// What it is done to, in upper case: `TABLE`, `DATABASE`, `VIEW`, `INDEX`, `PROCEDURE`,
+    /// The kind of object, in upper case: `TABLE`, `DATABASE`, `VIEW`, `INDEX`, `PROCEDURE`,
     /// `FUNCTION`, `TRIGGER`, `EVENT`, `SEQUENCE`, `ROLE`, `TABLESPACE`, ...
     pub object: String,
     /// `TEMPORARY`
     pub temporary: bool,
     /// `IF [NOT] EXISTS`
     pub if_exists: bool,
-    /// The objects, and for an index or trigger its table. Databases stand in `name`.
+    /// The objects, and for an index or trigger its table. Databases are in `name`.
     pub names: Vec<TableName>,
     /// Tables that are read or referred to: `LIKE t`, `AS SELECT ... FROM t`, `REFERENCES t`.
     pub tables: Vec<TableName>,
 }
 
-/// What a schema change does.
+/// The action of a schema change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DdlAction {
     /// `CREATE`
@@ -395,29 +395,29 @@ pub enum DdlAction {
     Rename,
 }
 
-/// `ANALYZE TABLE` and its kin.
+/// `ANALYZE TABLE` and similar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Maintenance {
     /// The first word, in upper case.
     pub verb: String,
     /// The tables.
     pub tables: Vec<TableName>,
-    /// `UPDATE HISTOGRAM` or `DROP HISTOGRAM` behind the tables.
+    /// `UPDATE HISTOGRAM` or `DROP HISTOGRAM` after the tables.
     pub histogram: Option<HistogramChange>,
-    /// `QUICK` behind the tables.
+    /// `QUICK` after the tables.
     pub quick: bool,
 }
 
-/// What `ANALYZE TABLE` does with the histograms of some columns.
+/// The change of `ANALYZE TABLE` to the histograms of some columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistogramChange {
     /// The columns.
     pub columns: Vec<String>,
-    /// What is done.
+    /// The action.
     pub action: HistogramAction,
 }
 
-/// What is done with histograms.
+/// The action on histograms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistogramAction {
     /// `UPDATE HISTOGRAM ON ... [WITH n BUCKETS]`: made of the table's rows.
@@ -431,7 +431,7 @@ pub enum HistogramAction {
     Drop,
 }
 
-/// Reads what kind of statement a text is. A `;` at the end is allowed, a second statement not.
+/// Classifies a statement. A `;` at the end is allowed, a second statement not.
 ///
 /// # Errors
 /// 1064 for text that cannot be read, and for administrative statements that are not complete.

@@ -1,8 +1,8 @@
-//! Texts that need not be read to their end: who waits for a long one may have been killed.
+//! Cancellation of the lexer and the parser: a long text need not be read to its end after `KILL`.
 //!
-//! The lexer and the parser ask every thousand tokens, and within tokens and comments every mebibyte,
-//! which is far below 10 ms. What asks belongs to the thread that reads, so that no reader passes it
-//! on.
+//! The lexer and the parser check every thousand tokens, and within tokens and comments every
+//! mebibyte, which takes far less than 10 ms. The check is stored per thread, so that no function
+//! needs it as a parameter.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,11 +18,11 @@ pub(crate) const TOKENS: u32 = 1024;
 type Asked = Rc<dyn Fn() -> bool>;
 
 thread_local! {
-    /// What says whether the text that this thread reads is still wanted.
+    /// The cancellation check of the text that this thread reads.
     static ASKED: RefCell<Option<Asked>> = const { RefCell::new(None) };
 }
 
-/// Puts back what asked before.
+/// Restores the previous check.
 struct Before(Option<Asked>);
 
 impl Drop for Before {
@@ -32,10 +32,11 @@ impl Drop for Before {
     }
 }
 
-/// Reads texts with `read`, which ends soon after `stop` says so; from then on it must say nothing else.
+/// Reads texts with `read`, which ends soon after `stop` returns true; from then on `stop` must not
+/// return false.
 ///
 /// # Errors
-/// 1317 when it was stopped, whatever `read` made of what it had read.
+/// 1317 if it was stopped, whatever the result of `read`.
 pub fn unless<T>(stop: impl Fn() -> bool + 'static, read: impl FnOnce() -> T) -> Result<T> {
     let stop: Asked = Rc::new(stop);
     let before = Before(ASKED.with(|asked| asked.borrow_mut().replace(Rc::clone(&stop))));
@@ -44,7 +45,7 @@ pub fn unless<T>(stop: impl Fn() -> bool + 'static, read: impl FnOnce() -> T) ->
     if stop() { Err(Error::interrupted()) } else { Ok(done) }
 }
 
-/// Whether what is read is not wanted any more.
+/// Whether reading was cancelled.
 pub(crate) fn is_asked() -> bool {
     ASKED.with(|asked| asked.borrow().as_ref().is_some_and(|stop| stop()))
 }

@@ -1,7 +1,7 @@
-//! What a database says of its tables, and the engine's own values.
+//! The catalog of a database: its tables, and the engine's own values.
 //!
 //! The catalog has a block file of its own, whose root block is the whole catalog; it changes only
-//! by commits, and a checkpoint of it holds everything up to a log position.
+//! by commits, and a checkpoint of it contains everything up to a log position.
 
 pub(crate) mod change;
 pub(crate) mod key_function;
@@ -32,21 +32,21 @@ const EXACTNESS: [(u64, u64); 4] = [
 /// The same of all that is longer ago.
 const EXACTNESS_LATER: u64 = 60_000_000;
 
-/// Most moments that are kept, whatever the history; 8 MiB of them. More than half a year of minutes
-/// fits beside what is younger.
+/// Most moments that are stored, whatever the history; 8 MiB of them. More than half a year of
+/// minutes fits in addition to the finer recent ones.
 const TIMES_MAX: usize = 1 << 19;
 
 /// Every so many versions, moments that are too many are forgotten.
 const TIMES_EVERY: Version = 1 << 14;
 
-/// What the catalog says of a table.
+/// A table in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableEntry {
     pub(crate) schema: TableSchema,
     pub(crate) definition: Vec<u8>,
     /// The number that the next column gets: no column that was dropped had it.
     pub(crate) next_column: u32,
-    /// The log position of its creation. A data file without a checkpoint stands there.
+    /// The log position of its creation, which is that of a data file without a checkpoint.
     pub(crate) created: u64,
     /// The log position of its newest change. A data file that is older needs the log.
     pub(crate) changed: u64,
@@ -178,9 +178,9 @@ impl Catalog {
         }
     }
 
-    /// Forgets moments that are closer together than their age is worth. Of those in one slice of time
-    /// the last stays: who asks for a moment gets a version that was the newest less than a slice
-    /// before it, and never a later one.
+    /// Forgets moments that are closer together than their age is worth. Of those in one slice of
+    /// time the last stays: a look-up of a moment returns a version that was the newest less than a
+    /// slice before it, and never a later one.
     fn thin_times(&mut self) {
         let Some(&(now, _)) = self.times.last() else { return };
         let times = std::mem::take(&mut self.times);
@@ -217,7 +217,7 @@ fn exactness(age: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The older a moment, the coarser it is known; nobody is told of what was committed after it.
+    /// The older a moment, the coarser its version; a version never contains later commits.
     #[test]
     fn older_moments_are_known_less_exactly_and_never_too_late() {
         const STEP: u64 = 7000;

@@ -1,4 +1,4 @@
-//! Commits: what is written, made ready, applied, logged and timestamped.
+//! Commits: write sets, their preparation and application, log records, and timestamps.
 
 pub(crate) mod apply;
 pub(crate) mod async_commit;

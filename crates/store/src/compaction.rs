@@ -1,9 +1,9 @@
-//! Flush and merge: parts become sorted chunks.
+//! Flush and compaction: the parts of a partition become sorted chunks.
 //!
-//! Both are one operation. Rows of some parts that somebody may still read are sorted by segment
-//! and key, encoded, and written to new blocks, all without a lock; then the old parts are
-//! exchanged for the new ones in one step, marks of deletion that came meanwhile included, and the
-//! index is brought up to date. Rows keep the versions that wrote them.
+//! Both are one operation. The rows of some parts that a reader may still see are sorted by segment
+//! and key, encoded, and written to new blocks, all without a lock. Then the old parts are replaced
+//! by the new ones in one step, including delete marks that were added meanwhile, and the index is
+//! updated. Rows keep the versions that wrote them.
 
 mod rows;
 
@@ -31,7 +31,7 @@ use crate::table::Table;
 /// Bytes of memory that the rows of one chunk should not exceed.
 pub(crate) const CHUNK_BYTES: usize = 256 << 20;
 
-/// What a rewrite did.
+/// The result of a rewrite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rewritten {
     pub(crate) rows_in: u64,
@@ -40,11 +40,11 @@ pub(crate) struct Rewritten {
     pub(crate) bytes: u64,
 }
 
-/// Replaces parts, which take no more rows, by chunks. The caller holds the partition's
-/// maintenance lock. Rows that died at or below `horizon` are left out; `lsn` goes into the blocks.
+/// Replaces parts, which take no more rows, by chunks. The caller holds the partition's maintenance
+/// lock. Rows that died at or below `horizon` are left out; `lsn` goes into the blocks.
 ///
 /// # Errors
-/// What reading and writing blocks gives; then nothing has changed.
+/// Errors of reading and writing blocks; then nothing has changed.
 pub(crate) fn rewrite(
     table: &Table,
     partition: &Partition,
@@ -65,7 +65,8 @@ pub(crate) fn rewrite(
     let written = write_chunks(table, &layout, &rows, &sorted, &sizes, &slots, horizon, lsn);
     let new = written.inspect_err(|_| partition.give_back(&slots))?;
     for chunk in new.iter().filter_map(|part| part.chunk()) {
-        // Whoever scans would have to read them; an error is for whoever needs the column.
+        // Later scans would have to read them; an error is reported to the scan that needs the
+        // column.
         chunk.columns(wanted.iter().copied()).ok();
     }
     let mut maps: Vec<Vec<u32>> = old.iter().map(|part| vec![GONE; part.rows() as usize]).collect();
@@ -208,7 +209,7 @@ fn write_chunk(
     let smallest = versions.iter().copied().min().unwrap_or(0);
     let largest = versions.iter().copied().max().unwrap_or(0);
     let mut columns = rows.columns(order)?;
-    // Below the horizon nobody tells versions apart any more.
+    // Below the horizon versions need not be distinguished any more.
     let apart = smallest != largest && largest > horizon;
     let version_column = apart.then(|| u32::try_from(columns.len()).unwrap_or(u32::MAX));
     if apart {

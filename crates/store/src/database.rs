@@ -1,10 +1,10 @@
-//! A database: tables, one log, one sequence of commits.
+//! [`Database`]: tables, one log, one sequence of commits.
 //!
-//! A commit is made ready outside of any lock. Under the commit lock it looks keys up, appends its
+//! A commit is prepared outside of any lock. Under the commit lock it looks keys up, appends its
 //! record to the log, and writes rows to memory; the order of versions is the order of records. It
 //! then waits, outside of the lock, until the record is durable, and only then becomes visible.
-//! While it waits the next commits are already being made, so that one sync serves many. Commits
-//! that ask for it are shown at once (`soon`).
+//! While it waits, later commits are already prepared and appended, so that one sync serves many.
+//! Commits that request it are visible before they are durable (`async_commit`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -44,8 +44,8 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Bytes of key indexes in memory; partitions that were not written lately give theirs up.
     pub index_bytes: usize,
-    /// Microseconds for which an index is kept after its last use, up to twice as many bytes: one that is
-    /// dropped in between is built again at once, from the keys of all rows.
+    /// Microseconds for which an index stays in memory after its last use, up to twice as many
+    /// bytes: one that is dropped in between is built again at once, from the keys of all rows.
     pub index_idle_micros: u64,
     /// Dead rows of a table that can still be read at older versions; with more its history ends
     /// early. Each checkpoint writes when they died, 12 bytes a row, and that must fit a block.
@@ -58,7 +58,7 @@ pub struct Options {
     pub checkpoint_micros: u64,
     /// Microseconds after which commits are durable that are acknowledged at once.
     pub sync_micros: u64,
-    /// What counts the bytes of all of these; it refuses nothing.
+    /// The memory account of all of these; it refuses nothing.
     pub memory: Account,
     /// The log.
     pub log: pelorus_log::Options,
@@ -99,7 +99,7 @@ pub struct Database {
     /// Bytes of key indexes, as of the last round of maintenance.
     pub(crate) index_memory: Account,
     pub(crate) committing: Mutex<Committing>,
-    /// Told when a table takes rows again.
+    /// Notified when a table accepts rows again.
     pub(crate) thawed: Condvar,
     /// The newest version that is shown, with everything below it: durable, but for commits that
     /// were not to wait for that.
@@ -117,17 +117,17 @@ pub struct Database {
     pub(crate) syncing: Syncing,
     /// The times of commits.
     stamps: Stamps,
-    /// For what the log says of rows.
+    /// Buffers for the log records of rows.
     spares: Spares,
 }
 
-/// What is known of the last checkpoint.
+/// The state of the last checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointState {
     pub(crate) lsn: u64,
     /// When it was made, if since the start ([`Database::elapsed`]).
     pub(crate) micros: Option<u64>,
-    /// What belongs to each table's manifest.
+    /// The blocks of each table's manifest.
     pub(crate) manifests: BTreeMap<TableId, Written>,
     /// Where the log begins that the last checkpoint of the catalog needs.
     pub(crate) log_start: u64,
@@ -136,14 +136,14 @@ pub(crate) struct CheckpointState {
 }
 
 impl CheckpointState {
-    /// How many microseconds ago the last checkpoint was made. One before the start is longer ago than
-    /// anybody waits, but for who waits for ever.
+    /// The microseconds since the last checkpoint. A checkpoint before the start counts as older
+    /// than any wait but an infinite one.
     pub(crate) fn age(&self, now: u64) -> u64 {
         self.micros.map_or(u64::MAX - 1, |micros| now.saturating_sub(micros))
     }
 }
 
-/// What commits change one after another.
+/// The state that commits change one after another.
 #[derive(Debug)]
 pub(crate) struct Committing {
     pub(crate) catalog: Catalog,
@@ -153,19 +153,19 @@ pub(crate) struct Committing {
     pub(crate) frozen: BTreeSet<TableId>,
 }
 
-/// Wakes whoever flushes and merges, and whoever waits for that.
+/// Wakes the threads that flush and compact, and those that wait for that.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) wanted: Mutex<Wanted>,
     pub(crate) wake: Condvar,
     pub(crate) done: Condvar,
-    /// Where writers wait who are too fast; nobody wakes them but the end of maintenance.
+    /// Writers that are too fast wait here; only the end of maintenance wakes them.
     pub(crate) slow: Condvar,
     /// The end of the log as maintenance has last seen it, and since when (microseconds).
     pub(crate) seen: Mutex<(u64, u64)>,
     /// It was said that indexes take more than their budget.
     pub(crate) warned: AtomicBool,
-    /// When room was looked for in vain.
+    /// The last failed search for space.
     pub(crate) tried: Mutex<Option<Tried>>,
 }
 
@@ -180,16 +180,16 @@ pub(crate) struct Wanted {
     pub(crate) refused: Option<(Code, String)>,
 }
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The version that shows it. Of a commit that changed nothing, the newest there was.
     pub version: Version,
-    /// What each change did, in order.
+    /// The result of each change, in order.
     pub outcomes: Vec<Outcome>,
 }
 
-/// What everything of a database is made of, once it is recovered.
+/// The parts of a database after recovery.
 pub(crate) struct Opened {
     pub(crate) env: Env,
     pub(crate) folder: PathBuf,
@@ -269,8 +269,8 @@ impl Database {
     }
 
     /// The error of a table that is left out since its file was found damaged or missing at the
-    /// start. It can be dropped. Otherwise its rows, and the log that they may need, are kept until
-    /// the file is put back and the database opened again.
+    /// start. It can be dropped. Otherwise its rows, and the log that they may need, are preserved
+    /// until the file is put back and the database opened again.
     pub fn broken(&self, id: TableId) -> Option<Error> {
         self.broken.read().get(&id).map(BrokenTable::error)
     }
@@ -320,10 +320,10 @@ impl Database {
         Snapshot::new(Arc::clone(self), pin)
     }
 
-    /// The newest version at a moment (microseconds since 1970), to the millisecond: what was
-    /// committed less than that later may count. The longer ago, the less exactly it is known: then it
-    /// is a version that was the newest a little before. `None` when it is longer ago than anybody can
-    /// tell.
+    /// The newest version at a moment (microseconds since 1970), to the millisecond: commits up to
+    /// a millisecond later may count. The older the moment, the coarser the answer: it is then a
+    /// version that was the newest a little before. `None` if the moment is older than the recorded
+    /// times.
     pub fn version_at(&self, micros: u64) -> Option<Version> {
         let version = self.committing.lock().catalog.version_at(micros)?;
         Some(version.min(self.version()))
@@ -355,15 +355,16 @@ impl Database {
     }
 
     /// Makes changes visible together: when they are durable, or at once if they are not to wait
-    /// for that ([`Durability::Async`]). Where they were computed from a snapshot, that is
-    /// best kept until this returns: else keys that were removed meanwhile may be forgotten, and a
+    /// for that ([`Durability::Async`]). If they were computed from a snapshot, it should be held
+    /// until this returns: otherwise keys that were removed meanwhile may be forgotten, and a
     /// commit be refused that had no conflict.
     ///
     /// # Errors
-    /// What a row breaks (1062, 1048), a conflict with a commit after the snapshot (1213), a full
-    /// disk (1021), a table that took no rows for too long (1205), one that has been changed (1412),
-    /// and 1036 when an earlier failure allows no writes. Nothing has changed then. An
-    /// error 1036 of this very commit leaves open whether it is there after a restart.
+    /// Constraint violations of a row (1062, 1048), a conflict with a commit after the snapshot
+    /// (1213), a full disk (1021), a table that took no rows for too long (1205), one that has been
+    /// changed (1412), and 1036 when an earlier failure allows no writes. In these cases nothing
+    /// has changed. An error 1036 of this very commit leaves open whether it is present after a
+    /// restart.
     pub fn commit(&self, commit: &Commit) -> Result<Receipt> {
         self.commit_unless(commit, &|| false)
     }
@@ -409,7 +410,7 @@ impl Database {
             if made_for.is_some_and(|(_, generation)| *generation != change.layout.generation) {
                 return Err(Error::table_changed());
             }
-            // Nobody else has to wait while keys are read for an index.
+            // No other session waits while keys are read for an index.
             if let Some(partition) = change.table.partition(&change.partition) {
                 partition.prepare_until(self.seed, stop)?;
             }
@@ -447,7 +448,8 @@ impl Database {
         let (decided, outcomes) = self.decide_all(changes, &writers, commit.snapshot, stop)?;
         let changed = decided.iter().flatten().any(|it| it.change.rows() > 0);
         if !changed && commit.values.is_empty() {
-            // Rows that were found there may not be durable yet; who is told of them waits, too.
+            // Rows that were found there may not be durable yet; a caller that gets them waits,
+            // too.
             let version = committing.catalog.version;
             return Ok((Receipt { version, outcomes }, self.log.end()));
         }
@@ -547,7 +549,7 @@ impl Database {
         self.stamps.now(&*self.env.clock)
     }
 
-    /// Microseconds since some moment; never goes back. What is due after a while goes by this.
+    /// Microseconds since some moment; never goes back. Timers use this clock.
     pub(crate) fn elapsed(&self) -> u64 {
         micros_of(self.env.clock.monotonic())
     }
@@ -564,12 +566,12 @@ impl Committing {
     }
 }
 
-/// Fails when somebody wants a commit to stop.
+/// Fails if a commit was cancelled.
 pub(crate) fn go_on(stop: &dyn Fn() -> bool) -> Result<()> {
     if stop() { Err(Error::interrupted()) } else { Ok(()) }
 }
 
-/// Checks that no key stands in two changes of one partition: they would not see each other.
+/// Checks that no key is in two changes of one partition: they would not see each other.
 fn check_distinct(changes: &[Prepared]) -> Result<()> {
     let place = |change: &Prepared| (change.table.id(), change.partition.clone());
     let mut counts: HashMap<_, usize> = HashMap::new();
@@ -586,7 +588,7 @@ fn check_distinct(changes: &[Prepared]) -> Result<()> {
     Ok(())
 }
 
-/// What the log is told of a commit.
+/// The log record of a commit.
 fn push_all<'a>(
     record: &mut RecordWriter<'a>,
     fresh: &'a [(Arc<Table>, Arc<Partition>)],

@@ -1,4 +1,4 @@
-//! Bytes of data files, manifests and batches of rows.
+//! The byte formats of data files, manifests and batches of rows.
 
 pub(crate) mod arrays;
 pub(crate) mod bytes;

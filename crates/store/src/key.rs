@@ -1,9 +1,9 @@
-//! Keys as bytes: equal keys give equal bytes, and smaller keys give smaller bytes.
+//! Encoded keys: equal keys give equal bytes, and smaller keys give smaller bytes.
 //!
-//! Numbers are big-endian with the sign bit turned; floats follow the total order of IEEE 754 with
-//! the two zeros made one; byte strings end with `00 00` and have `00 FF` for a zero byte, except
-//! at the end of the key, where nothing follows that they could be mixed up with. Texts are stood
-//! for by their weights under the column's collation, so that keys that MySQL calls equal are.
+//! Numbers are big-endian with the sign bit inverted; floats follow the total order of IEEE 754
+//! with both zeros equal. Byte strings end with `00 00` and have `00 FF` for a zero byte, except at
+//! the end of the key, where no later column follows. Texts are represented by their weights under
+//! the column's collation, so that keys that MySQL calls equal are equal.
 
 mod ranges;
 pub(crate) mod row_order;
@@ -22,7 +22,7 @@ use crate::catalog::schema::TableSchema;
 
 pub(crate) use self::ranges::KeyRanges;
 
-/// Gives texts their weights.
+/// Encodes texts as their weights.
 pub trait SortKeyEncoder: Send + Sync + std::fmt::Debug {
     /// Appends bytes that are equal for texts that the collation calls equal, and ordered as it
     /// orders them.
@@ -113,7 +113,7 @@ impl KeyEncoder {
         Self { parts: schema.key.iter().map(part).collect(), weigher }
     }
 
-    /// The encoder of what rows are sorted by: the segment functions, then the primary key.
+    /// The encoder of the sort keys of rows: the segment functions, then the primary key.
     pub fn sorting(schema: &TableSchema, weigher: Arc<dyn SortKeyEncoder>) -> Self {
         let mut this = Self::primary(schema, weigher);
         let segment = schema.segment.iter().map(|&function| Part {
@@ -125,7 +125,7 @@ impl KeyEncoder {
         this
     }
 
-    /// What keys are made of: the column's position, and what is made of it.
+    /// The parts of keys: the column's position, and the function of its value.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, Option<Function>)> {
         self.parts.iter().map(|part| (part.column, part.function.map(|key| key.function)))
     }
@@ -217,8 +217,8 @@ impl KeyEncoder {
     }
 }
 
-/// Appends the number of a row as keys have it; `false` for what is none. The bytes are part of the
-/// data format.
+/// Appends the number of a row in the form of keys; `false` if it is not a number. The bytes are
+/// part of the data format.
 #[inline]
 pub fn append_number(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> bool {
     match array.data_type() {

@@ -20,6 +20,7 @@
 //! | [`recovery`] | checkpoints, and opening after a crash |
 //! | [`format`] | bytes of data files, manifests, batches (`docs/internals/format-store.md`) |
 //! | [`key`] | primary, partition and sort keys as bytes |
+//! | `room` | a full disk: releasing space, and commits that wait for it |
 //! | [`statistics`] | histograms and distinct counts |
 //! | [`verify`] | `CHECK TABLE`: redundant data against the rows |
 //!

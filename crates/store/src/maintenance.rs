@@ -1,9 +1,10 @@
-//! Work behind the scenes: flushes, merges, checkpoints, and writers who wait for room.
+//! Background maintenance: flushes, compaction, checkpoints, and writers that wait for memory.
 //!
-//! One thread does it when there is one ([`Database::run_maintenance`]); otherwise the writer who
-//! finds memory full does. Merging is garbage first: chunks with the largest share of dead rows,
-//! then small chunks together, never more at once than a few chunks. Writers who make garbage faster
-//! than it is merged away are slowed down, so that scans keep their speed and files their size.
+//! If there is a maintenance thread it does the work ([`Database::run_maintenance`]); otherwise the
+//! writer that finds memory full does. Compaction takes garbage first: chunks with the largest
+//! share of dead rows, then small chunks together, never more than a few chunks at once. Writers
+//! that produce garbage faster than compaction removes it are slowed down, so that the speed of
+//! scans and the size of files stay bounded.
 
 mod policy;
 
@@ -28,10 +29,11 @@ use crate::partition::part::Part;
 use crate::table::Table;
 
 impl Database {
-    /// Does what is due once: flushes, merges, a checkpoint. Whether anything was.
+    /// Executes all due maintenance once: flushes, merges, a checkpoint. Returns whether any was
+    /// due.
     ///
     /// # Errors
-    /// What reading and writing gives first; the rest is done nevertheless. A full disk leaves
+    /// Errors of reading and writing first; the rest is done nevertheless. A full disk leaves
     /// everything as it was.
     pub fn maintain(&self) -> Result<bool> {
         if self.failure().is_some() {
@@ -56,11 +58,11 @@ impl Database {
         round.end()
     }
 
-    /// Turns all rows of a table that are in memory into chunks, merges what is dead out of its
-    /// chunks as far as no version needs it, and writes everything into its file.
+    /// Flushes all rows of a table in memory to chunks, removes dead rows from its chunks as far as
+    /// no version needs them, and writes a checkpoint.
     ///
     /// # Errors
-    /// No such table, and what reading and writing gives.
+    /// No such table, and errors of reading and writing.
     pub fn optimize(&self, id: TableId) -> Result<()> {
         let table = self.require(id)?;
         let horizon = self.horizon(&table);
@@ -82,11 +84,11 @@ impl Database {
         refused.filter(|_| is_behind).map_or(Ok(()), Err)
     }
 
-    /// Makes the checkpoints after which files no longer hold what only older headers name: else a
-    /// table that nobody changes any more would keep it for ever.
+    /// Makes the checkpoints after which files no longer contain blocks that only older headers
+    /// name: otherwise a table without further changes would keep them for ever.
     fn give_back(&self) -> Result<()> {
-        /// What chunks have left is in the newest state until the first, and what a checkpoint
-        /// retires becomes free with the second one after it.
+        /// Blocks that chunks have left are in the newest state until the first checkpoint, and
+        /// blocks that a checkpoint retires become free with the second one after it.
         const CHECKPOINTS: usize = 3;
         let mut refused = None;
         for _ in 0..CHECKPOINTS {
@@ -98,7 +100,7 @@ impl Database {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Whether nobody has written for a while.
+    /// Whether there were no writes for a while.
     fn is_idle(&self) -> bool {
         let (end, now) = (self.log.end().0, self.elapsed());
         let mut seen = self.work.seen.lock();
@@ -128,14 +130,14 @@ impl Database {
         table.garbage.store(most, Ordering::Relaxed);
     }
 
-    /// Gives up dropped partitions that nobody can read any more.
+    /// Releases dropped partitions that no snapshot can read any more.
     pub(crate) fn forget_dropped(&self, table: &Table) {
         if !table.has_dropped() {
             return;
         }
         let forget = |oldest| table.forget_dropped(oldest);
         let gone = self.pins.horizon(&self.published, Version::MAX, forget);
-        // Freeing what they hold takes a while; nobody waits for it.
+        // Freeing their memory takes a while; no other thread waits for it.
         drop(gone);
     }
 
@@ -237,7 +239,7 @@ impl Database {
         for table in self.tables() {
             for partition in table.partitions().iter() {
                 let bytes = partition.index_memory();
-                // Nobody can give up what is known of removed keys: indexes make room for it.
+                // The removed keys cannot be evicted: indexes make room for them.
                 total += bytes + partition.removed_memory();
                 let in_use = partition.index_idle(now) < self.options.index_idle_micros;
                 sizes.push((in_use, partition.active_rows() > 0, bytes, Arc::clone(partition)));
@@ -264,7 +266,7 @@ impl Database {
         }
     }
 
-    /// What key indexes take now; maintenance alone says it.
+    /// Counts the memory of key indexes; only maintenance sets it.
     fn count_indexes(&self, bytes: usize) {
         let before = self.index_memory.held();
         match bytes.checked_sub(before) {
@@ -356,7 +358,7 @@ impl Database {
             match result {
                 Ok(true) => pause = Duration::ZERO,
                 Ok(false) => {
-                    // Nothing new: what was synced last can be told from a torn write.
+                    // Nothing new: the last synced group can be distinguished from a torn write.
                     if let Err(error) = self.log.mark_idle() {
                         tracing::debug!(error = pelorus_error::display_chain(&error), "log");
                     }
@@ -433,7 +435,7 @@ pub(crate) fn unless_too_large(result: Result<()>, refused: &mut Option<Error>) 
     }
 }
 
-/// What a round of maintenance came to.
+/// The result of a round of maintenance.
 #[derive(Debug, Default)]
 struct Round {
     done: bool,

@@ -1,13 +1,13 @@
-//! One partition: its parts, and which row each primary key is in.
+//! A partition: its parts, and the index from primary keys to rows.
 //!
-//! Readers take the list of parts and never wait for writers. Writers, and whoever replaces parts,
-//! work under the lock of [`Lookup`]. Rows are referred to by slot (15 bits) and number (17 bits);
-//! when parts are replaced their slots forward to the new places until the index has been brought
-//! up to date, a little at a time.
+//! Readers take the list of parts and never wait for writers. Writers, and any operation that
+//! replaces parts, work under the lock of [`Lookup`]. Rows are referred to by slot (15 bits) and
+//! number (17 bits); when parts are replaced, their slots forward to the new places until the index
+//! has been updated, in small steps.
 //!
-//! Invariants: a key has at most one live row in the newest state; the index, where there is one,
-//! refers to exactly the live rows; marks of deletion are made under the lock of `Lookup`, so none
-//! is made while parts are exchanged.
+//! Invariants: a key has at most one live row in the newest state; the index, if there is one,
+//! refers to exactly the live rows; delete marks are added under the lock of `Lookup`, so none is
+//! added while parts are replaced.
 
 pub(crate) mod chunk;
 pub(crate) mod column_cache;
@@ -69,7 +69,7 @@ pub(crate) struct Partition {
     pub(crate) maintenance: Mutex<()>,
     /// The newest version that took a key out.
     last_removal: AtomicU64,
-    /// Somebody has used the index since the last call of [`Self::index_idle`].
+    /// The index has been used since the last call of [`Self::index_idle`].
     index_used: AtomicBool,
     /// When that was seen (microseconds).
     index_seen: AtomicU64,
@@ -125,21 +125,21 @@ impl Partition {
         }
     }
 
-    /// Builds the index unless it is there, so that the next writer need not; gives it up when
-    /// `stop` says so.
+    /// Builds the index unless it exists, so that the next writer need not; stops when `stop`
+    /// returns true.
     pub(crate) fn prepare_until(&self, seed: u64, stop: &dyn Fn() -> bool) -> Result<()> {
         let is_there = self.lookup.read().index.is_some();
         if is_there { Ok(()) } else { self.build_index_until(seed, stop) }
     }
 
-    /// Builds the index from the parts, unless it is there.
+    /// Builds the index from the parts, unless it exists.
     pub(crate) fn build_index(&self, seed: u64) -> Result<()> {
         self.build_index_until(seed, &|| false)
     }
 
     fn build_index_until(&self, seed: u64, stop: &dyn Fn() -> bool) -> Result<()> {
         self.use_index();
-        // Nobody replaces parts meanwhile; nobody writes without an index.
+        // No parts are replaced meanwhile; no writer works without an index.
         let _alone = self.maintenance.lock();
         if self.lookup.read().index.is_some() {
             return Ok(());
@@ -167,7 +167,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Gives the memory of the index back; the next writer builds it anew.
+    /// Releases the memory of the index; the next writer builds it again.
     pub(crate) fn forget_index(&self) {
         let mut lookup = self.lookup.write();
         // A part that still forwards needs the index that is being brought up to date.
@@ -184,7 +184,7 @@ impl Partition {
         }
     }
 
-    /// For how many microseconds nobody has used the index, as far as earlier calls can tell.
+    /// For how many microseconds the index has not been used, as far as earlier calls show.
     pub(crate) fn index_idle(&self, now: u64) -> u64 {
         if self.index_used.swap(false, Ordering::Relaxed) {
             self.index_seen.store(now, Ordering::Relaxed);
@@ -197,12 +197,12 @@ impl Partition {
         self.lookup.read().index.as_ref().map_or(0, KeyIndex::memory_bytes)
     }
 
-    /// Bytes of what is known of keys that were removed.
+    /// Bytes of the removed keys.
     pub(crate) fn removed_memory(&self) -> usize {
         self.lookup.read().removed.memory()
     }
 
-    /// Forgets which keys were removed if nobody reads a version before that any more.
+    /// Forgets removed keys if no reader needs an older version.
     pub(crate) fn forget_removed(&self, oldest: Version) {
         if self.last_removal() <= oldest && self.removed_memory() > 0 {
             let gone = self.lookup.write().removed.take(oldest);
@@ -215,7 +215,7 @@ impl Partition {
     /// one part together.
     ///
     /// # Errors
-    /// What reading keys gives.
+    /// Errors of reading keys.
     pub(crate) fn find(&self, keys: &Keys, seed: u64) -> Result<Vec<Place>> {
         /// So many at a time, so that writers wait for a fraction of a millisecond.
         const STEP: usize = 2048;
@@ -227,7 +227,7 @@ impl Partition {
         if hashes.len() > STEP {
             rows::sort(&mut places);
         }
-        // Rows never change, so nobody has to wait while their keys are read.
+        // Rows never change, so no writer has to wait while their keys are read.
         rows::verify(&mut places, keys)?;
         Ok(places)
     }
@@ -274,7 +274,7 @@ impl Partition {
         Ok(found)
     }
 
-    /// Gives slots back that no part came for.
+    /// Releases slots that no part has taken.
     pub(crate) fn give_back(&self, slots: &[u16]) {
         let mut lookup = self.lookup.write();
         for &slot in slots {
@@ -305,8 +305,8 @@ impl Partition {
         *parts = Arc::new(list);
     }
 
-    /// Brings the index up to date after [`Self::replace`]: `moves` are hash, old and new
-    /// reference of every row that was kept. Then the old slots are free.
+    /// Updates the index after [`Self::replace`]: `moves` are hash, old and new reference of every
+    /// surviving row. Then the old slots are free.
     pub(crate) fn repoint(&self, moves: &[(u64, RowRef, RowRef)], old: &[Arc<Part>]) {
         /// So many at a time, so that writers wait for a fraction of a millisecond.
         const STEP: usize = 2048;

@@ -1,9 +1,10 @@
-//! Opening a database: catalog, data files, then everything that the log has beyond them.
+//! Recovery: opens a database from its catalog, its data files, and the log after their
+//! checkpoints.
 //!
-//! Each file says up to which log position it holds everything. The log is read from the lowest of
-//! these, and each record changes just the files that do not hold it yet. Nothing is written
-//! before all of that has been read. A table whose file cannot be used is left out, and the log
-//! kept that its file may need when it is put back.
+//! Each file says up to which log position it is complete. The log is read from the lowest of
+//! these, and each record is applied only to the files that do not have it yet. Nothing is written
+//! before the whole log has been read. A table whose file cannot be used is left out, and the part
+//! of the log that its file may need is preserved until the file is put back.
 
 pub(crate) mod checkpoint;
 
@@ -440,7 +441,7 @@ impl Recovery {
             if self.catalog.tables.contains_key(&id) || id.0 > next.saturating_add(NEAR) {
                 continue;
             }
-            // Numbers are never used again, so nobody misses it.
+            // Numbers are never used again, so none is missed.
             self.catalog.next_table = id.0.saturating_add(1).max(next);
             let path = self.folder.join(&name);
             if let Some(reason) = self.why_kept(id, &path, log_end) {
@@ -461,7 +462,7 @@ impl Recovery {
         Ok(())
     }
 
-    /// Why a file that no table has is not certainly what is left of one, if so.
+    /// Why a file without a table is not certainly a leftover, if so.
     fn why_kept(&self, id: TableId, path: &Path, log_end: u64) -> Option<String> {
         let ours = Identity { database: self.identity, table: id.0 };
         match BlockFile::identity_of(&self.env.disk, path) {
@@ -505,13 +506,13 @@ impl Recovery {
     }
 }
 
-/// The number of a table by the name of its file, which nobody but [`table_path`] gives.
+/// The number of a table by the name of its file, as [`table_path`] gives it.
 fn table_of(name: &str) -> Option<TableId> {
     let id = TableId(name.strip_prefix("table-")?.strip_suffix(".blocks")?.parse().ok()?);
     (table_path(Path::new(""), id) == Path::new(name)).then_some(id)
 }
 
-/// Does to a table what a change did.
+/// Applies the change of a log record to a table.
 fn replay_in_table(table: &Arc<Table>, change: Change<'_>, version: u64, what: &str) -> Result<()> {
     let partition_of = |id: PartitionId| {
         table.partition_by_id(id).ok_or_else(|| {
@@ -555,7 +556,7 @@ fn replay_write(
     let prepared = Prepared::new(Arc::clone(table), write, 0, Vec::new())?;
     let mut writer = partition.write(table.seed())?;
     let decided = apply::decide(prepared, &writer, None)?;
-    // What was computed before the start is committed by nobody.
+    // No change that was computed before the start will be committed.
     apply::write(&decided, &mut writer, version, version)
 }
 

@@ -1,10 +1,11 @@
-//! A full disk: what is given back, and who waits for that.
+//! A full disk: space that is released, and commits that wait for it.
 //!
-//! The log has space ahead of its records for those that free more, and for the next ones
-//! ([`pelorus_log::Log::keep_space`]). While it lacks some, nothing is flushed or merged: that would take
-//! what a dropped table has just given back. Instead, files give up what they took ahead, and
-//! checkpoints are made, after which the log is cut and blocks that only older headers name are free.
-//! A commit for which there was no room waits for that and is tried once more.
+//! The log reserves space for records that free more space, and for the next records
+//! ([`pelorus_log::Log::keep_space`]). While the reserve is incomplete, nothing is flushed or
+//! compacted: that would use the space that a dropped table has just released. Instead, files
+//! release their preallocated space, and checkpoints are written, after which the log is truncated
+//! and blocks that only older headers refer to are free. A commit that found no space waits for
+//! that and is tried once more.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,10 +23,11 @@ const CHECKPOINTS: usize = 4;
 /// A commit waits no longer (microseconds) for room, nor is it looked for again before that.
 const PAUSE_MICROS: u64 = 1_000_000;
 
-/// Where nothing was written since it was looked for in vain, it is looked for again after this.
+/// If nothing was written since the last failed search for space, the search is repeated after
+/// this.
 const LONG_PAUSE_MICROS: u64 = 10 * PAUSE_MICROS;
 
-/// When room was looked for in vain the last time, and where the log ended.
+/// The last failed search for space, and the end of the log at that moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tried {
     micros: u64,
@@ -33,7 +35,8 @@ pub(crate) struct Tried {
 }
 
 impl Database {
-    /// Takes the space that the log keeps; where there is none, makes room. Whether all of it is there.
+    /// Takes the space that the log reserves; if there is none, makes room. Returns whether the
+    /// reserve is complete.
     ///
     /// # Errors
     /// As [`Self::checkpoint`].
@@ -66,8 +69,8 @@ impl Database {
         refused.map_or(Ok(false), Err)
     }
 
-    /// Whether it was long ago, or before something was written, that room was looked for in vain; from
-    /// now on it was now.
+    /// Whether the last failed search for space is old, or was before the last write; records the
+    /// current time.
     fn is_worth_trying(&self, now: Tried) -> bool {
         let mut tried = self.work.tried.lock();
         if let Some(last) = *tried {
@@ -88,10 +91,11 @@ impl Database {
         self.wake_maintenance();
     }
 
-    /// Runs what needs room in the log; once more where there was none, after room was made if it can be.
+    /// Runs an operation that needs room in the log; if there was none, makes room if possible and
+    /// runs it once more.
     ///
     /// # Errors
-    /// Those of `run`, and 1317 when `stop` says so.
+    /// Those of `run`, and 1317 if `stop` returns true.
     pub(crate) fn with_room<T>(
         &self,
         stop: &dyn Fn() -> bool,

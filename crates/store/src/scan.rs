@@ -1,9 +1,9 @@
-//! Scanning the rows of a table at one version.
+//! Scans the rows of a table at one version.
 //!
-//! A scan is a list of units, one for each part that may hold rows, which threads take as they
-//! like. A chunk is left out by its zone maps, then vectors by theirs; the rest is selected on
-//! encoded values, and only selected rows of wanted columns are decoded. Conditions on texts leave
-//! out chunks and vectors by the order of the rows ([`bounds`]).
+//! A scan is a list of units, one for each part that may have matching rows, which threads take
+//! from a queue. A chunk is pruned by its zone maps, then vectors by theirs; the other rows are
+//! selected on encoded values, and only selected rows of the requested columns are decoded.
+//! Conditions on texts prune chunks and vectors by the order of the rows ([`bounds`]).
 
 mod bounds;
 mod cursor;
@@ -32,7 +32,7 @@ use crate::scan::delta_predicate::matches;
 use crate::scan::sample::Sample;
 use crate::snapshot::{PartitionSnapshot, Pin, TableSnapshot};
 
-/// What a scan is asked for.
+/// The request of a scan.
 #[derive(Clone, Debug)]
 pub struct ScanRequest {
     /// Positions of the columns to give, in order.
@@ -51,8 +51,8 @@ pub struct ScanRequest {
     pub batch_rows: usize,
 }
 
-/// A condition that is asked of many values at once: of those of a dictionary, where the column is
-/// stored as one.
+/// A condition that is tested on many values at once: on those of a dictionary, if the column has
+/// one.
 pub trait ValueTest: std::fmt::Debug + Send + Sync {
     /// Which values fulfil it. NULL never does, whatever is answered.
     ///
@@ -68,7 +68,7 @@ pub struct ScanUnit {
     layout: Arc<Layout>,
     version: Version,
     request: Arc<ScanRequest>,
-    /// What conditions on texts leave.
+    /// The bounds from conditions on texts.
     bounds: Option<Arc<Bounds>>,
     /// Keeps the version readable.
     _pin: Arc<Pin>,
@@ -78,7 +78,7 @@ impl TableSnapshot {
     /// The units of a scan over partitions that a function picks by their keys.
     ///
     /// # Errors
-    /// What reading the descriptions of chunks gives.
+    /// Errors of reading the descriptions of chunks.
     pub fn scan(
         &self,
         request: ScanRequest,
@@ -122,7 +122,7 @@ impl TableSnapshot {
 }
 
 impl ScanUnit {
-    /// At most so many rows come of it.
+    /// The maximum number of rows in the result.
     pub fn rows_at_most(&self) -> usize {
         self.part.rows() as usize
     }
@@ -159,11 +159,11 @@ impl ScanUnit {
         self.part.chunk().is_some()
     }
 
-    /// The smallest and the largest of the whole numbers that a part stores of a column, by its
-    /// place in the request; `None` where there are none, or rows are in memory.
+    /// The smallest and the largest of the integers that a part stores of a column, by its place in
+    /// the request; `None` where there are none, or rows are in memory.
     ///
     /// # Errors
-    /// What reading the description of a chunk gives.
+    /// Errors of reading the description of a chunk.
     pub fn ends(&self, place: usize) -> Result<Option<(i128, i128)>> {
         let Body::Chunk(chunk) = &self.part.body else { return Ok(None) };
         let Some(&column) = self.request.columns.get(place) else { return Ok(None) };
@@ -187,11 +187,11 @@ impl ScanUnit {
             && self.part.deletes.at(self.version).count() == 0
     }
 
-    /// The rows that fulfil further conditions as well, on columns by their places in the request;
-    /// `None` where there is none by what is known of the part.
+    /// The rows that also meet further conditions, on columns by their places in the request;
+    /// `None` if the zone maps of the part exclude all rows.
     ///
     /// # Errors
-    /// What reading the description of a chunk gives.
+    /// Errors of reading the description of a chunk.
     pub fn narrowed(
         self,
         predicates: Vec<(usize, Predicate)>,
@@ -209,16 +209,16 @@ impl ScanUnit {
         Ok(if unit.may_have_rows()? { Some(unit) } else { None })
     }
 
-    /// About how many different values a column has where this part stores few of them (at most 256
-    /// values, or some thousand runs) apart from its rows; `None` where it does not. Of rows in
-    /// memory, and by a few rows, nobody knows: 0.
+    /// An estimate of the distinct values of a column, if this part stores few of them (at most 256
+    /// values, or some thousand runs) separately from its rows; `None` otherwise. For rows in
+    /// memory and for few rows it is 0.
     ///
     /// # Errors
-    /// What reading the description of a chunk gives.
+    /// Errors of reading the description of a chunk.
     pub fn few_values(&self, column: usize) -> Result<Option<u64>> {
-        /// What a few thousand runs need.
+        /// The size of a few thousand runs.
         const FEW_RUNS: u64 = 32 << 10;
-        /// What a run takes, about.
+        /// The approximate size of a run.
         const RUN: u64 = 16;
         /// Chunks of fewer rows lie as they are, and say little of those of many.
         const FEW_ROWS: u64 = 8 << 10;
@@ -268,7 +268,7 @@ impl ScanUnit {
     /// The rows, as a cursor.
     ///
     /// # Errors
-    /// What reading columns gives.
+    /// Errors of reading columns.
     pub fn open(self) -> Result<ScanCursor> {
         ScanCursor::new(self, None)
     }
@@ -276,7 +276,7 @@ impl ScanUnit {
     /// Some of the rows, picked at random, as a cursor.
     ///
     /// # Errors
-    /// What reading columns gives.
+    /// Errors of reading columns.
     pub fn open_sample(self, sample: Sample) -> Result<ScanCursor> {
         ScanCursor::new(self, Some(sample))
     }

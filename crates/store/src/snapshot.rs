@@ -1,8 +1,8 @@
-//! Reading one version.
+//! [`Snapshot`]: reads one version of the database.
 //!
-//! A snapshot pins a version, so that nothing that it can see is merged away. The parts of a
-//! partition are taken when the partition is first read and kept, so that every read of a snapshot
-//! sees the same parts.
+//! A snapshot pins a version, so that compaction removes nothing that it can see. The parts of a
+//! partition are taken when the partition is first read and then reused, so that every read of a
+//! snapshot sees the same parts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -49,7 +49,7 @@ impl Snapshot {
         let table = self.database.require(id)?;
         let version = self.version();
         let layout = table.layout();
-        // The partitions come first: whoever takes them away raises the floor before that.
+        // The partitions come first: a thread that removes them raises the floor before that.
         let partitions = table.partitions_at(version);
         let floor = table.floor();
         if version < floor {
@@ -71,7 +71,7 @@ impl Snapshot {
     }
 }
 
-/// A table at one version, which stays readable while this is kept.
+/// A table at one version, which stays readable while this exists.
 #[derive(Debug)]
 pub struct TableSnapshot {
     pub(crate) table: Arc<Table>,
@@ -124,17 +124,17 @@ impl TableSnapshot {
     /// How many rows the table has at this version, exactly.
     ///
     /// # Errors
-    /// What reading the versions of chunks gives, where some rows are younger than this version.
+    /// Errors of reading the versions of chunks, where some rows are younger than this version.
     pub fn count_rows(&self) -> Result<u64> {
         let parts = self.partitions.iter().flat_map(|it| it.parts().iter());
         parts.map(|part| self.live(part)).sum()
     }
 
-    /// How many rows of a part this version sees, by the counts that are kept.
+    /// How many rows of a part this version sees, by the stored counts.
     pub(crate) fn live(&self, part: &Part) -> Result<u64> {
         let seen = match &part.body {
             Body::Delta(delta) => delta.rows_at(self.version) as usize,
-            // Rows of younger versions are only there while somebody reads older ones.
+            // Rows of newer versions exist only while a snapshot reads older ones.
             Body::Chunk(chunk) if chunk.at.versions.1 > self.version => {
                 chunk.versions()?.iter().filter(|it| **it <= self.version).count()
             }

@@ -1,16 +1,15 @@
-//! What is known of the values of a table's columns: plain data, computed by `ANALYZE TABLE` and
-//! used by the planner.
+//! Column statistics: plain data, computed by `ANALYZE TABLE` and used by the planner.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `collect` | counting the values of a sample |
-//! | `distinct` | how many distinct values a table has, from a sample |
-//! | `histogram` | histograms, made of counted values |
-//! | `selectivity` | which share of the rows fulfils conditions |
-//! | `tested` | which share of the rows a test of texts keeps |
+//! | `distinct` | the number of distinct values of a table, estimated from a sample |
+//! | `histogram` | histograms, built from counted values |
+//! | `selectivity` | the selectivity of conditions |
+//! | `tested` | the selectivity of a predicate on text |
 //! | `format` | the bytes (`docs/internals/format-store.md`) |
 //!
-//! Shares are those of all rows, NULLs among them, from 0 to 1.
+//! Selectivities are shares of all rows, including NULLs, from 0 to 1.
 
 mod collect;
 mod distinct;
@@ -30,17 +29,17 @@ pub use histogram::{Bucket, Histogram};
 pub use selectivity::selectivity;
 pub use tested::share_kept;
 
-/// Most values that are kept as the most common ones.
+/// Maximum number of the most common values.
 pub const COMMON_MAX: usize = 16;
 
-/// What is known of a table's columns.
+/// The statistics of a table's columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableStatistics {
     /// The columns that were analysed, by no order.
     pub columns: Vec<ColumnStatistics>,
 }
 
-/// What is known of a column.
+/// The statistics of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnStatistics {
     /// The store's number of the column.
@@ -58,21 +57,21 @@ pub struct ColumnStatistics {
     /// How many distinct values there were, NULL not counted; exact when all rows were read.
     /// `None` where values cannot be compared.
     pub distinct: Option<u64>,
-    /// The most common values with their shares, falling. Texts stand for all that compare equal,
-    /// and are cut at [`Collector::TEXT_CHARS`] characters.
+    /// The most common values with their shares, falling. Texts represent all that compare equal,
+    /// and are truncated at [`Collector::TEXT_CHARS`] characters.
     pub common: Vec<(Scalar, f64)>,
     /// How values are spread; `None` when there are none, or it was dropped.
     pub histogram: Option<Histogram>,
 }
 
 impl TableStatistics {
-    /// What is known of a column as it is now.
+    /// The statistics of a column in its current form.
     pub fn column(&self, stored: &StoredColumn) -> Option<&ColumnStatistics> {
         let found = self.columns.iter().find(|it| it.column == stored.id)?;
         same_values(&found.ty, &stored.ty).then_some(found)
     }
 
-    /// Takes the statistics of a column in, in the place of what was known.
+    /// Replaces the statistics of a column.
     pub fn put(&mut self, column: ColumnStatistics) {
         self.columns.retain(|it| it.column != column.column);
         self.columns.push(column);

@@ -18,7 +18,7 @@ use crate::partition::delete_marks::Deletes;
 use crate::partition::delta::Delta;
 use crate::partition::part::{Body, Part};
 
-/// What the partitions of a table are made of.
+/// The parts of a table's partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartsUsage {
     /// Chunks.
@@ -42,7 +42,7 @@ pub struct Table {
     partitions: RwLock<Partitions>,
     pub(crate) file: Arc<DataFile>,
     pub(crate) weigher: Arc<dyn SortKeyEncoder>,
-    /// Mixed into the hashes of keys, so that nobody can choose keys that collide.
+    /// Mixed into the hashes of keys, so that an attacker cannot choose keys that collide.
     seed: u64,
     /// Versions below this one can no longer be read.
     floor: AtomicU64,
@@ -107,19 +107,20 @@ impl Table {
         self.id
     }
 
-    /// Which of its schemas it has: a number that rises with every change of schema or definition, as
-    /// long as the database is open. A definition that says nothing else of rows leaves it
-    /// ([`crate::Database::alter_table_with`]): what was made for the one before fits.
+    /// Which of its schemas it has: a number that rises with every change of schema or definition,
+    /// as long as the database is open. A definition that does not change the rows leaves it
+    /// unchanged ([`crate::Database::alter_table_with`]): changes for the previous definition
+    /// remain valid.
     pub fn generation(&self) -> u64 {
         self.layout().generation
     }
 
-    /// What the store knows of its columns.
+    /// The schema: the columns as the store sees them.
     pub fn schema(&self) -> TableSchema {
         self.layout().schema.clone()
     }
 
-    /// What its partitions are made of at this moment.
+    /// The parts of its partitions at this moment.
     pub fn parts_usage(&self) -> PartsUsage {
         let mut usage = PartsUsage::default();
         for partition in self.partitions().iter() {
@@ -144,7 +145,7 @@ impl Table {
         self.file.blocks.usage()
     }
 
-    /// What the engine said when it made or changed the table.
+    /// The definition as the engine gave it when it created or changed the table.
     pub fn definition(&self) -> Arc<[u8]> {
         Arc::clone(&self.definition.read())
     }
@@ -189,7 +190,7 @@ impl Table {
         self.file.blocks.header().previous_lsn.max(self.created.load(Ordering::Acquire))
     }
 
-    /// Gives the table a new schema; rows from now on are written under it.
+    /// Changes the schema of the table; later rows are written under it.
     pub(crate) fn alter(&self, schema: TableSchema, definition: &[u8]) {
         for partition in self.partitions().iter() {
             partition.seal();
@@ -202,7 +203,7 @@ impl Table {
         self.file.call(definition);
     }
 
-    /// Gives the table another definition that says nothing else of its rows.
+    /// Replaces the definition of the table by one that does not change its rows.
     pub(crate) fn define(&self, definition: &[u8]) {
         *self.definition.write() = definition.into();
         self.file.call(definition);
@@ -249,7 +250,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes partitions out, those that are there; versions before the given one still see them.
+    /// Removes the existing ones of some partitions; versions before the given one still see them.
     pub(crate) fn drop_partitions(&self, ids: &[PartitionId], version: Version) {
         let ids: HashSet<PartitionId> = ids.iter().copied().collect();
         let partitions = &mut *self.partitions.write();
@@ -275,7 +276,7 @@ impl Table {
     }
 
     /// Ends the table's use of its file and of the memory for new rows, when it is no longer one of
-    /// the database's. Nobody writes to it any more.
+    /// the database's. There are no more writers.
     pub(crate) fn retire(&self) {
         self.file.close();
         self.partitions().iter().for_each(|partition| self.release(partition));
@@ -310,14 +311,14 @@ impl Table {
         !self.partitions.read().dropped.is_empty()
     }
 
-    /// Gives up the partitions that no version from `oldest` on sees, and the history with them.
+    /// Releases the partitions that no version from `oldest` on sees, and the history with them.
     pub(crate) fn forget_dropped(&self, oldest: Version) -> Vec<Arc<Partition>> {
         let partitions = &mut *self.partitions.write();
         let count = partitions.dropped.partition_point(|(until, _)| *until <= oldest);
         if let Some((until, _)) = count.checked_sub(1).and_then(|at| partitions.dropped.get(at)) {
             self.raise_floor(*until);
         }
-        // Whoever asked lets go of them, without the lock.
+        // The caller drops them, without the lock.
         partitions.dropped.drain(..count).map(|(_, partition)| partition).collect()
     }
 
@@ -337,8 +338,8 @@ pub(crate) fn longest_history<'a>(tables: impl Iterator<Item = &'a Arc<Table>>) 
     tables.map(|table| table.layout().schema.history.micros).max().unwrap_or(0)
 }
 
-/// Error 1062 for the row of a batch. The engine puts the values into the text; here the row's
-/// number stands for them.
+/// Error 1062 for the row of a batch. The engine puts the values into the text; here it has the
+/// row's number instead.
 pub(crate) fn duplicate_key(row: usize) -> Error {
     Error::new(Code::DuplicateKey, format!("Duplicate entry in row {row} for key 'PRIMARY'"))
 }

@@ -1,4 +1,4 @@
-//! What only the inside shows: slots, blocks, memory, and moments between two steps.
+//! Tests of the store's internals: slots, blocks, memory, and moments between two steps.
 
 mod limits;
 mod verify;
@@ -176,7 +176,7 @@ fn a_sealed_delta_and_those_before_it_never_grow() {
             let parts = partition.seal();
             let rows = || parts.iter().map(|part| part.rows()).sum::<u32>();
             let before = rows();
-            // The other thread may be anywhere; this one surely writes behind the seal.
+            // The other thread may be anywhere; this one surely writes after the seal.
             match round % 20 {
                 0 => drop(world.put(60..63).unwrap()),
                 _ => std::thread::yield_now(),
@@ -296,7 +296,7 @@ fn the_partition_that_was_written_last_has_its_index_soon_after_a_start() {
     assert_eq!((partition.index_memory(), other.index_memory()), (0, 0));
     let newest = [&partition, &other].map(Arc::as_ptr);
     assert_eq!(world.database.written_last().iter().map(Arc::as_ptr).collect::<Vec<_>>(), newest);
-    // Who is told to stop does not begin.
+    // A stopped preparation does not begin.
     partition.prepare_until(0, &|| true).unwrap();
     assert_eq!(partition.index_memory(), 0);
     world.database.warm_indexes();
@@ -481,7 +481,7 @@ fn the_floor_of_a_manifest_is_not_below_marks_that_lost_their_versions_meanwhile
             parts: partition.parts(),
         }],
     };
-    // While the checkpoint is being written, rows die, and nobody reads older versions.
+    // While the checkpoint is being written, rows die, and no snapshot reads older versions.
     let died = world.remove(0..10);
     while world.database.horizon(&world.table) < died {}
     partition.parts()[0].deletes.fold(died);

@@ -1,14 +1,14 @@
-//! Verifying a table: whether what is kept beside its rows is true of them.
+//! Verifies a table: its redundant data against its rows.
 //!
-//! One version is read, part by part, as a scan reads it; nobody waits for it, except that the key
-//! index is asked for a few thousand rows at a time under its lock.
+//! One version is read, part by part, as a scan reads it. No other operation waits for it, except
+//! that the key index is read for a few thousand rows at a time under its lock.
 //!
-//! | what is checked | where |
+//! | check | module |
 //! | --- | --- |
 //! | zone maps, the order of rows, their versions; keys and hashes of rows in memory | [`part`] |
-//! | marks of deletion, and how many rows are alive | [`part`] |
+//! | delete marks, and the number of live rows | [`part`] |
 //! | primary keys are distinct, by their encoded form, so under their collations | [`distinct`] |
-//! | the key index, where there is one, refers to exactly the live rows of now | [`distinct`] |
+//! | the key index, if there is one, refers to exactly the current live rows | [`distinct`] |
 //!
 //! It takes the memory of one decoded column and the keys of one part, and 8 bytes for each of at
 //! most [`HASHES`] rows; larger partitions are read in several passes.
@@ -26,7 +26,7 @@ use crate::partition::delete_marks::Mask;
 use crate::partition::part::{Body, Part};
 use crate::snapshot::{PartitionSnapshot, TableSnapshot};
 
-/// After so many problems no more are told.
+/// The largest number of problems in a report.
 pub const PROBLEMS_MAX: usize = 50;
 
 /// Hashes of keys that are sorted at one time (128 MiB).
@@ -41,7 +41,7 @@ pub struct Problem {
     pub key: Vec<u8>,
     /// Where in the partition.
     pub place: String,
-    /// What is wrong.
+    /// A description of the problem.
     pub what: String,
 }
 
@@ -52,11 +52,11 @@ impl fmt::Display for Problem {
 }
 
 impl TableSnapshot {
-    /// Checks everything that is kept beside the rows of this version; gives what is wrong, at most
-    /// [`PROBLEMS_MAX`] problems. Blocks that are damaged are among them.
+    /// Verifies all redundant data of the rows of this version; returns at most [`PROBLEMS_MAX`]
+    /// problems. Damaged blocks are among them.
     ///
     /// # Errors
-    /// Error 1317 when `stop` says so, which is asked often; what else reading gives.
+    /// Error 1317 if `stop` returns true, which is checked often; other errors of reading.
     pub fn verify(&self, stop: &dyn Fn() -> bool) -> Result<Vec<Problem>> {
         self.verify_in_passes(HASHES, stop)
     }
@@ -98,7 +98,7 @@ impl Verifier<'_> {
         self.verify_keys(&parts)
     }
 
-    /// Fails when somebody wants it to stop.
+    /// Fails if the verification was cancelled.
     fn go_on(&self) -> Result<()> {
         if (self.stop)() { Err(Error::interrupted()) } else { Ok(()) }
     }
@@ -118,7 +118,7 @@ impl Verifier<'_> {
         self.add(place_of(part), what);
     }
 
-    /// What was read of a part; damage is a problem like others.
+    /// The result of reading a part; damage is a problem like others.
     fn read_of<T>(&mut self, part: &Part, read: Result<T>) -> Result<Option<T>> {
         match read {
             Ok(read) => Ok(Some(read)),

@@ -1,4 +1,4 @@
-//! A column that grows value by value: how rows of the protocol and of the binlog become arrays.
+//! [`Builder`]: a column that grows value by value, for rows of the protocol and of the binlog.
 
 use std::sync::Arc;
 
@@ -47,8 +47,8 @@ impl Nulls {
     }
 }
 
-/// The values so far, in the forms of [`crate::ColumnType::arrow`]; what is pushed here must be
-/// noted in [`Builder::nulls`] too.
+/// The values so far, in the forms of [`crate::ColumnType::arrow`]; pushed values must be noted in
+/// [`Builder::nulls`] too.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "each is named as what it holds")]
 pub enum Values {
@@ -122,8 +122,8 @@ impl Builder {
         })
     }
 
-    /// Appends the bytes that a function appends. What a failure leaves behind, [`Self::truncate`]
-    /// takes away.
+    /// Appends the bytes that a function appends. [`Self::truncate`] removes the bytes that a
+    /// failure leaves.
     ///
     /// # Errors
     /// The function's own, a column of numbers, and more bytes than one array can hold (1235).
@@ -164,7 +164,7 @@ impl Builder {
         }
     }
 
-    /// Takes back what a row that failed half-way has left.
+    /// Removes the values of a row that failed half-way.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             Values::Int(values) => values.truncate(rows),

@@ -1,9 +1,9 @@
-//! The characters of the charsets beside Unicode's own: which bytes are which, as MySQL and MariaDB
-//! convert them to `utf8mb4`.
+//! Characters of the charsets other than Unicode's: the bytes of each, as MySQL and MariaDB convert
+//! them to `utf8mb4`.
 //!
-//! The tables were asked from servers (`scripts/pelorus_tools/record_charsets.py`, which also
-//! describes the file). Bytes that are a character of a charset but none of Unicode's are a question
-//! mark, as they are to whoever selects them.
+//! The tables were recorded from servers (`scripts/pelorus_tools/record_charsets.py`, which also
+//! describes the file). Bytes that are a character of a charset but none of Unicode become a
+//! question mark, as in a SELECT on the server.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 const NODE: u32 = 1 << 31;
 /// In the file: bytes that are no character.
 const NONE_IN_FILE: u16 = u16::MAX;
-/// Behind GB 18030's characters of four bytes that are of the basic plane; the other planes begin at
+/// After GB 18030's characters of four bytes that are of the basic plane; the other planes begin at
 /// the second number, in their order.
 const FOURS: &str = "/4";
 const SUPPLEMENT: u32 = 189_000;
@@ -229,8 +229,8 @@ impl Table {
 }
 
 impl Collation {
-    /// Whether all that there is to know of text of its charset is known here: how it compares under
-    /// one collation or another, and its bytes. Of others text can be read and shown.
+    /// Whether the charset is fully supported: collations, and conversion of text to its bytes.
+    /// Text in other charsets can be read and shown.
     pub fn has_plain_charset(self) -> bool {
         matches!(self.charset(), "utf8mb4" | "utf8mb3" | "utf8" | "latin1" | "ascii" | "binary")
     }

@@ -9,9 +9,9 @@ pub struct Collation(pub u16);
 
 /// No collation: text of which it is not known how it compares. It may be shown, not compared.
 pub const UNKNOWN: Collation = Collation(0);
-/// `utf8mb3_general_ci`: what MySQL keeps names and its own texts in.
+/// `utf8mb3_general_ci`: the collation of MySQL's names and its own texts.
 pub const UTF8MB3_GENERAL_CI: Collation = Collation(33);
-/// `binary`: bytes without a charset; also what numbers and dates carry.
+/// `binary`: bytes without a charset; also the collation of numbers and dates.
 pub const BINARY: Collation = Collation(63);
 /// `utf8mb4_general_ci`: MariaDB's default for connections.
 pub const UTF8MB4_GENERAL_CI: Collation = Collation(45);
@@ -20,7 +20,7 @@ pub const UTF8MB4_BIN: Collation = Collation(46);
 /// `utf8mb4_0900_ai_ci`: MySQL's default.
 pub const UTF8MB4_0900_AI_CI: Collation = Collation(255);
 
-/// What is known of a collation.
+/// The properties of a collation.
 #[derive(Debug)]
 pub struct Info {
     /// The number.
@@ -73,7 +73,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 impl Collation {
-    /// What is known of it, if anything.
+    /// Its properties, if they are known.
     pub fn info(self) -> Option<&'static Info> {
         TABLE.by_id.get(&self.0)
     }

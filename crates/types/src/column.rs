@@ -1,4 +1,4 @@
-//! The type of a column and the metadata of a result column.
+//! [`ColumnType`]: the type of a column, and the metadata of a result column.
 
 use arrow::datatypes::{DataType, Field};
 use pelorus_error::{Error, Result};
@@ -76,7 +76,7 @@ impl Flags {
     pub const BINARY: Flags = Flags(128);
     /// An ENUM.
     pub const ENUM: Flags = Flags(256);
-    /// Counts up by itself.
+    /// AUTO_INCREMENT.
     pub const AUTO_INCREMENT: Flags = Flags(512);
     /// A TIMESTAMP.
     pub const TIMESTAMP: Flags = Flags(1024);
@@ -147,7 +147,7 @@ impl ColumnType {
         this
     }
 
-    /// What a comparison gives: 0 or 1.
+    /// The type of a comparison: 0 or 1.
     pub const fn boolean() -> Self {
         let mut this = Self::new(WireType::LongLong, collation::BINARY, 1, 0);
         this.flags = Flags(Flags::BINARY.0);
@@ -252,8 +252,8 @@ impl ColumnType {
         ColumnType { wire, flags, decimals, ..self }
     }
 
-    /// How MySQL describes a value of this type that is no column of a table, such as a subquery: what
-    /// the table says of the column is gone.
+    /// How MySQL describes a value of this type that is no column of a table, such as a subquery:
+    /// the table's properties of the column are removed.
     #[must_use]
     pub fn as_value(self) -> ColumnType {
         let kept = Flags::UNSIGNED.with(Flags::NOT_NULL).with(Flags::ENUM).with(Flags::SET);
@@ -321,8 +321,9 @@ impl ColumnType {
         )
     }
 
-    /// A literal like `x'41'` or `b'101'`, which is a number where numbers are asked for. The mark
-    /// goes with the type wherever the literal itself goes, as into a column that is assigned to.
+    /// A literal like `x'41'` or `b'101'`, which is a number where a number is required. The mark
+    /// stays with the type when the literal is passed on, for example when it is assigned to a
+    /// column.
     pub fn is_bits(&self) -> bool {
         self.wire == WireType::VarString
             && self.collation == collation::BINARY
@@ -371,11 +372,11 @@ pub struct Column {
     pub schema: String,
     /// The table or its alias.
     pub table: String,
-    /// The table behind the alias.
+    /// The table after the alias.
     pub org_table: String,
     /// The name that the client sees.
     pub name: String,
-    /// The column behind the alias.
+    /// The column after the alias.
     pub org_name: String,
     /// The type.
     pub ty: ColumnType,

@@ -1,4 +1,4 @@
-//! Numbers as MySQL writes them, and decimals in Arrow.
+//! Numbers in MySQL's text form, and decimals in Arrow.
 
 use std::fmt::Write as _;
 
@@ -308,9 +308,9 @@ impl Digits {
 /// Digits that every DOUBLE has.
 const SURE_DIGITS: i32 = 15;
 
-/// Writes a DOUBLE in at most `width` characters, as MySQL stores it in a text column: where not all
-/// digits have room, in the form that leaves more of them. Returns whether it fits; of what does not,
-/// the beginning is written.
+/// Writes a DOUBLE in at most `width` characters, as MySQL stores it in a text column: if not all
+/// digits fit, in the form with more of them. Returns whether it fits; otherwise the beginning is
+/// written.
 pub fn write_double_within(out: &mut String, value: f64, width: usize) -> bool {
     let mut text = String::new();
     let fits = if value == 0.0 || !value.is_finite() {

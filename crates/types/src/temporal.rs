@@ -47,7 +47,7 @@ impl DateTime {
         (ymd << 17 | hms) << 24 | i64::from(self.micros)
     }
 
-    /// Reads what [`Self::pack`] wrote. Any integer gives some value; none panics.
+    /// Unpacks the value of [`Self::pack`]. Any integer gives some value; none panics.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

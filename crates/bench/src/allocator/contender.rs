@@ -1,4 +1,4 @@
-//! Allocators of ranges behind one trait: ours, the linear search, and two libraries.
+//! Allocators of ranges under one trait: ours, the linear search, and two libraries.
 
 use std::ops::Range;
 

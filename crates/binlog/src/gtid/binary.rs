@@ -1,10 +1,10 @@
 //! The binary form of GTID sets, as in `COM_BINLOG_DUMP_GTID` and in `Previous_gtids` events.
 //!
-//! Eight bytes with the number of sources, then each source: UUID, (tag,) number of intervals as
-//! eight bytes, and of each interval the first number and the one behind the last. A set with tags
-//! says so by a 1 in both the first and the last of the first eight bytes, between which the number
-//! of sources stands; every source then has a tag, empty or not, behind one byte that is twice its
-//! length. Servers before 8.4 read the form without tags only, so it is used where it can be.
+//! Eight bytes contain the number of sources. Each source follows: UUID, (tag,) number of intervals
+//! as eight bytes, and of each interval the first number and the one after the last. In a set with
+//! tags both the first and the last of the first eight bytes are 1, and the number of sources is
+//! between them; every source then has a tag, empty or not, after one byte that is twice its
+//! length. Servers before 8.4 read the form without tags only, so it is used if possible.
 
 use super::{GtidSet, MAX_NUMBER, Source, parse_tag};
 use pelorus_error::{Code, Error, Result};

@@ -1,4 +1,4 @@
-//! GTID sets against plain sets of numbers.
+//! Tests of GTID sets against plain sets of numbers.
 
 use std::collections::BTreeSet;
 

@@ -67,7 +67,7 @@ pub(super) fn read256(bytes: &[u8], precision: u8, scale: u8) -> Result<i256> {
     Ok(if negative { value.wrapping_neg() } else { value })
 }
 
-/// Reads a DECIMAL inside a JSON document: precision and scale in front. Gives units and scale.
+/// Reads a DECIMAL inside a JSON document: precision and scale come first. Returns units and scale.
 pub(crate) fn opaque(bytes: &[u8]) -> Result<(i256, u8)> {
     match *bytes {
         [precision, scale, ref rest @ ..] if precision <= 65 && scale <= precision.min(38) => {

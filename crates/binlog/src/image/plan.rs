@@ -1,4 +1,5 @@
-//! How each column of a table of the log is read, given the targets: made once for a table.
+//! The decoding plan of a table: how each column in the log is read, given the targets, computed
+//! once per table.
 
 use pelorus_error::{Error, Result};
 use pelorus_types::{WireType, collation};
@@ -13,9 +14,9 @@ use crate::table_map::{SourceColumn, SourceType, TableMap};
 pub(super) struct Step {
     /// How many bytes a value takes.
     pub(super) width: Width,
-    /// What becomes of them.
+    /// The conversion of its bytes.
     pub(super) conversion: Conversion,
-    /// The target; `None` when nobody wants the column.
+    /// The target; `None` if the column is not requested.
     pub(super) target: Option<usize>,
     /// Whether it is a JSON document, which updates may tell by its changes.
     pub(super) is_document: bool,
@@ -25,7 +26,7 @@ pub(super) struct Step {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Width {
     Fixed(usize),
-    /// A length of so many bytes stands in front.
+    /// The value has a length prefix of so many bytes.
     Prefixed(usize),
 }
 
@@ -65,7 +66,7 @@ impl Width {
     }
 }
 
-/// What becomes of the bytes of a value.
+/// The conversion of a value's bytes.
 #[derive(Debug)]
 pub(super) enum Conversion {
     /// Nothing: the column is skipped.
@@ -74,7 +75,7 @@ pub(super) enum Conversion {
     Unsigned,
     Float,
     Double,
-    /// Digits, those after the point, and zeros to add behind.
+    /// Digits, those after the point, and zeros to add after.
     Decimal {
         precision: u8,
         scale: u8,

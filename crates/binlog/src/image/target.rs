@@ -1,4 +1,4 @@
-//! What is wanted of row images, and what comes of it.
+//! [`Target`]: a requested column of row images, and the decoded result.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct Target {
     pub name: String,
     /// Its number in the table of the log, from 0.
     pub source: usize,
-    /// Its type: what the array holds.
+    /// Its type: the type of the array.
     pub ty: ColumnType,
     /// The collation of the source's column, for text of which the log does not tell it (MariaDB's
     /// `binlog_row_metadata = NO_LOG`, which is its default); `None` to take that of `ty`.
@@ -51,7 +51,7 @@ pub enum Image {
     Completed,
 }
 
-/// What an [`ImageBuilder`] gives.
+/// The result of an [`ImageBuilder`](crate::ImageBuilder).
 #[derive(Debug)]
 pub struct Images {
     /// One array for each target.
@@ -72,6 +72,6 @@ pub struct DocumentChange {
     pub target: usize,
     /// The row in its array.
     pub row: usize,
-    /// What changes, as the log tells it.
+    /// The change, as bytes in the log.
     pub bytes: Bytes,
 }

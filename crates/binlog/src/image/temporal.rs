@@ -1,5 +1,5 @@
-//! Dates and times as the servers store them. Sources: MySQL's `my_time.cc`
-//! (`my_datetime_packed_to_binary` and its kin), MariaDB's `compat56.cc`.
+//! Dates and times in the form that the servers store. Sources: MySQL's `my_time.cc`
+//! (`my_datetime_packed_to_binary` and similar functions), MariaDB's `compat56.cc`.
 
 use pelorus_error::Result;
 use pelorus_types::temporal::DateTime;

@@ -1,4 +1,4 @@
-//! The bytes of one value into its column.
+//! Decodes the bytes of one value into its column.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,7 +1,7 @@
-//! Binary documents: a type byte and a value. Arrays and objects have the number of elements and
-//! their size in bytes (2 bytes each, or 4 in the large forms), for each key its offset and its
+//! Binary JSON documents: a type byte and a value. Arrays and objects have the number of elements
+//! and their size in bytes (2 bytes each, or 4 in the large forms), for each key its offset and its
 //! length (2 bytes), for each value its type byte and its offset or, if it is small, the value.
-//! Offsets count from behind the type byte of the array or object.
+//! Offsets count from the byte after the type byte of the array or object.
 
 use std::borrow::Cow;
 

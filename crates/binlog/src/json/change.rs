@@ -1,5 +1,6 @@
-//! Changes of a document: each is what happens (1 byte: 0 replace, 1 insert, 2 remove), the path with
-//! its length, and unless it removes, the value with its length as a binary document.
+//! Partial updates of a JSON document: each is an operation (1 byte: 0 replace, 1 insert, 2
+//! remove), the path with its length, and unless it removes, the value with its length as a binary
+//! document.
 
 use std::borrow::Cow;
 
@@ -48,7 +49,7 @@ fn find<'j, 'a>(json: &'j mut Json<'a>, legs: &[Leg<'_>]) -> Result<&'j mut Json
     Ok(at)
 }
 
-/// Puts a value in front of a cell (or behind the last one), or adds a member.
+/// Puts a value in front of a cell (or after the last one), or adds a member.
 fn insert<'a>(json: &mut Json<'a>, mut legs: Vec<Leg<'a>>, value: Json<'a>) -> Result<()> {
     let last = legs.pop().ok_or_else(astray)?;
     match (last, find(json, &legs)?) {

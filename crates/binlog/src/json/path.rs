@@ -1,5 +1,5 @@
-//! Paths of changes: `$`, `.name`, `."name"` with JSON's escapes, `[number]`, `[last]`,
-//! `[last-number]`.
+//! JSON paths of partial updates: `$`, `.name`, `."name"` with JSON's escapes, `[number]`,
+//! `[last]`, `[last-number]`.
 
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ fn cell(after: &[u8]) -> Result<(Leg<'_>, &[u8])> {
     Ok((leg, &left[1..]))
 }
 
-/// A text in JSON's quotes and what follows it.
+/// A text in JSON's quotes and the text after it.
 pub(super) fn quoted(text: &[u8]) -> Result<(Cow<'_, [u8]>, &[u8])> {
     let inner = text.strip_prefix(b"\"").ok_or_else(broken)?;
     let plain = inner.iter().position(|byte| matches!(byte, b'"' | b'\\')).ok_or_else(broken)?;

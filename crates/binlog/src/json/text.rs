@@ -1,5 +1,5 @@
-//! Documents from text, as MySQL writes it: for changes of documents whose image of before is not in
-//! the log. Numbers stay the text that they are.
+//! Parses JSON documents from MySQL's text form, for partial updates of documents whose
+//! before-image is not in the log. Numbers keep their text.
 
 use std::borrow::Cow;
 

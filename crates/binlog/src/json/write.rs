@@ -1,4 +1,4 @@
-//! Documents as text, as `CAST(j AS CHAR)` writes them.
+//! Writes JSON documents as text, as `CAST(j AS CHAR)` does.
 
 use std::fmt::Write as _;
 

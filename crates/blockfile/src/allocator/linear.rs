@@ -1,4 +1,4 @@
-//! First fit by looking at one hole after the other: the oracle and the baseline of the tree.
+//! Linear first fit, hole by hole: the oracle and the baseline of the tree.
 
 use super::{Extent, LIMIT};
 

@@ -1,4 +1,5 @@
-//! The allocator against linear first fit (identical offsets), a bitmap, and its own invariants.
+//! Tests of the allocator against linear first fit (identical offsets), a bitmap, and its own
+//! invariants.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +96,7 @@ fn the_file_does_not_grow_beyond_its_limit() {
     allocator.check().unwrap();
 }
 
-/// Every unit by itself: the slowest and most obvious allocator.
+/// Every unit separately: the slowest and most obvious allocator.
 #[derive(Default)]
 struct Bitmap(Vec<bool>);
 

@@ -113,8 +113,7 @@ impl Tree {
         (before, after)
     }
 
-    /// Puts another hole in the place of the one at `start`, which is there; the order of holes
-    /// stays the same.
+    /// Replaces the existing hole at `start` by another; the order of holes stays the same.
     pub(super) fn replace(&mut self, start: u32, hole: Extent) {
         let mut path = [NIL; HEIGHT_MAX];
         let mut depth = 0;
@@ -161,7 +160,7 @@ impl Tree {
         self.balance(at)
     }
 
-    /// Removes the hole that starts at `start`, which is there.
+    /// Removes the existing hole at `start`.
     pub(super) fn remove(&mut self, start: u32) {
         self.root = self.remove_in(self.root, start);
     }

@@ -1,4 +1,4 @@
-//! Checkpoints: from a cut through the present state to a durable header.
+//! Checkpoints: from a consistent cut of the current state to a durable header.
 
 use pelorus_env::{AlignedBytes, write_all_direct};
 use pelorus_error::{Error, Result};
@@ -8,9 +8,9 @@ use super::write::Draft;
 use crate::allocator::Extent;
 use crate::format::{BlockId, Header, KIND_TABLE, Places, SLOT, Table, TableRef, UNIT};
 
-/// A checkpoint in progress. It holds the blocks that were there when it was begun, and those that
-/// are written through it. Writes and frees of the file itself go on meanwhile and do not change
-/// it. Dropping it gives the checkpoint up.
+/// A checkpoint in progress. It contains the blocks that existed when it was begun, and those that
+/// are written through it. Writes and frees of the file itself continue meanwhile and do not change
+/// it. Dropping it abandons the checkpoint.
 #[derive(Debug)]
 pub struct Checkpointing<'a> {
     file: &'a BlockFile,
@@ -19,11 +19,11 @@ pub struct Checkpointing<'a> {
 }
 
 impl BlockFile {
-    /// Begins a checkpoint of all blocks that are there now.
+    /// Begins a checkpoint of all current blocks.
     ///
     /// # Errors
-    /// `Code::TableFailed` when a write has failed; `Code::Internal` when another checkpoint
-    /// is in progress.
+    /// `Code::TableFailed` when a write has failed; `Code::Internal` when another checkpoint is in
+    /// progress.
     pub fn begin_checkpoint(&self) -> Result<Checkpointing<'_>> {
         let mut space = self.space.lock();
         self.writable(&space)?;
@@ -96,10 +96,10 @@ impl Checkpointing<'_> {
     /// durable up to `lsn`; it is called before any header is touched.
     ///
     /// # Errors
-    /// Those of `log_synced`; `Code::DiskFull`: the file stands where it stood, another
-    /// checkpoint may succeed; `Code::FileWrite`: the file takes no more writes, and whether the
-    /// checkpoint is durable shows when it is opened again; `Code::Internal` when the root is no
-    /// block of the checkpoint.
+    /// Those of `log_synced`; `Code::DiskFull`: the file is unchanged, another checkpoint may
+    /// succeed; `Code::FileWrite`: the file accepts no more writes, and whether the checkpoint is
+    /// durable shows when it is opened again; `Code::Internal` when the root is no block of the
+    /// checkpoint.
     pub fn commit(
         self,
         root: BlockId,

@@ -1,4 +1,4 @@
-//! Whose a file is, for files that are opened before that is known.
+//! Reads the identity of a file before it is opened: the table to which it belongs.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a file is made of, and whether all of it is intact.
+//! Inspection of a file: statistics of its space, and verification of its blocks.
 
 use pelorus_error::{Error, Result};
 
@@ -27,7 +27,7 @@ pub struct Statistics {
     pub largest_hole: u64,
 }
 
-/// How the bytes of a file are used; what is left of `length` are holes.
+/// How the bytes of a file are used; the rest of `length` are holes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The file.
@@ -58,7 +58,7 @@ pub struct Block {
 pub struct Damage {
     /// The block, or `None` for a header slot.
     pub block: Option<BlockId>,
-    /// What is wrong; names file, block and offset.
+    /// The problem; names file, block and offset.
     pub error: Error,
 }
 
@@ -103,8 +103,8 @@ impl BlockFile {
         table.iter().map(block).collect()
     }
 
-    /// Reads both headers and all blocks; returns what is damaged or cannot be read. Blocks that
-    /// are freed meanwhile are left out.
+    /// Reads both headers and all blocks; returns the damaged or unreadable ones. Blocks that are
+    /// freed meanwhile are left out.
     pub fn verify_all(&self) -> Vec<Damage> {
         let mut damages = Vec::new();
         for slot in [0, 1] {
@@ -123,11 +123,11 @@ impl BlockFile {
         damages
     }
 
-    /// Verifies that the allocator holds exactly what is referred to. Only true while nothing is
+    /// Verifies that the allocator holds exactly the referenced extents. Only true while nothing is
     /// written.
     ///
     /// # Errors
-    /// [`Code::Internal`](pelorus_error::Code::Internal) names what differs.
+    /// [`Code::Internal`](pelorus_error::Code::Internal) names the difference.
     pub fn check_space(&self) -> Result<()> {
         let space = self.space.lock();
         space.allocator.check()?;

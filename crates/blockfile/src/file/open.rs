@@ -1,4 +1,5 @@
-//! Opening: which header counts, and what its state and the fallback's occupy.
+//! Opens a file: chooses the valid header, and computes the space of its state and of the
+//! fallback's.
 
 use std::collections::HashSet;
 use std::path::Path;

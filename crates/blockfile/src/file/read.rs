@@ -1,4 +1,4 @@
-//! Reading blocks. No lock is held during input.
+//! Reads blocks. No lock is held during input.
 //!
 //! The place of a block is looked up before the read and once more after it. If it is still the
 //! same, the extent cannot have been reused in between; if the block was moved meanwhile, the read
@@ -13,7 +13,7 @@ use pelorus_error::{Code, Error, Result};
 use super::BlockFile;
 use crate::format::{BLOCK_HEADER, BlockHeader, BlockId, Identity, Place};
 
-/// What must be found at an offset.
+/// The expected header of a block at an offset.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     pub(super) identity: Identity,

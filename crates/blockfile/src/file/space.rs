@@ -1,8 +1,9 @@
-//! Which parts of the file are free, will be free, and the state of checkpoints.
+//! Space management: the free parts of the file, those that become free, and the state of
+//! checkpoints.
 //!
-//! An extent that leaves the present state is *retired* with the number of the last checkpoint
-//! that can refer to it. It becomes free when the older of the two headers is newer than that:
-//! two generations are kept, so that both headers always describe intact blocks.
+//! An extent that leaves the current state is *retired* with the number of the last checkpoint that
+//! can refer to it. It becomes free when the older of the two headers is newer than that: two
+//! generations are preserved, so that both headers always describe intact blocks.
 
 use std::io;
 use std::path::Path;
@@ -27,7 +28,7 @@ pub(super) struct Space {
     /// Length of the file in bytes.
     pub(super) length: u64,
     pub(super) next_number: u64,
-    /// The number of the last checkpoint that was begun; what is written now belongs to the next.
+    /// The number of the last checkpoint that was begun; current writes belong to the next.
     pub(super) last_begun: u64,
     pub(super) in_progress: bool,
     /// The newest durable header.
@@ -86,7 +87,8 @@ impl Space {
         self.retired.iter().map(|(_, extent)| u64::from(extent.units)).sum()
     }
 
-    /// A checkpoint is durable: frees what neither its header nor the one before refers to.
+    /// A checkpoint is durable: frees extents to which neither its header nor the previous one
+    /// refers.
     pub(super) fn publish(&mut self, header: Header, table_extent: Extent) -> Result<()> {
         let previous = self.durable.number;
         let retired = std::mem::take(&mut self.retired);

@@ -1,4 +1,4 @@
-//! Writing and freeing blocks: space is taken under a short lock, output happens outside of it.
+//! Writes and frees blocks: space is allocated under a short lock, output happens outside of it.
 
 use std::io;
 
@@ -22,11 +22,11 @@ pub(super) struct Draft<'a> {
 
 impl BlockFile {
     /// Writes a new block; it is durable with the next checkpoint that is begun. `kind` is the
-    /// caller's, from 1 to 255. `lsn` tells what the block stands at, for inspection.
+    /// caller's, from 1 to 255. `lsn` is the log position of the block, for inspection.
     ///
     /// # Errors
-    /// [`Code::DiskFull`]: nothing has happened, other writes may succeed. [`Code::FileWrite`]:
-    /// the file takes no more writes. [`Code::TableFailed`]: it took none already.
+    /// [`Code::DiskFull`]: nothing has happened, other writes may succeed. [`Code::FileWrite`]: the
+    /// file accepts no more writes. [`Code::TableFailed`]: it already accepted none.
     /// [`Code::Internal`] for kind 0 or a payload longer than [`PAYLOAD_MAX`].
     pub fn write(&self, kind: u8, payload: &[u8], lsn: u64) -> Result<BlockId> {
         let (number, generation) = {
@@ -89,8 +89,8 @@ impl BlockFile {
         Ok(place)
     }
 
-    /// Decides what the failed write of a block or header means: a full disk costs nothing but the
-    /// extent that was taken for it.
+    /// Decides the effect of a failed write of a block or header: after a full disk only the extent
+    /// that was taken for it is lost.
     pub(super) fn not_written(&self, what: &str, extent: Extent, error: io::Error) -> Error {
         if !is_full(&error) {
             return self.fail(what, error);
@@ -105,8 +105,8 @@ impl BlockFile {
         }
     }
 
-    /// Gives the space after the last block back: on a full disk, what was written there before the
-    /// disk was full is of no use, and others may need it.
+    /// Releases the space after the last block: on a full disk, incomplete writes there are
+    /// useless, and other files may need the space.
     pub fn release_tail(&self) {
         let mut space = self.space.lock();
         let end = space.end();
@@ -211,7 +211,7 @@ impl BlockFile {
         let new = self.store_at(&draft, old.length, extent)?;
         let mut space = self.space.lock();
         if self.place(id).ok() != Some(old) {
-            // It was freed meanwhile; nobody has seen the copy.
+            // It was freed meanwhile; no reader has seen the copy.
             return space.allocator.free(extent).map(|()| 0);
         }
         self.table.write().insert(number, new);

@@ -1,4 +1,4 @@
-//! The header in front of each block's payload: the identity of the block and its checksums.
+//! The header before each block's payload: the identity of the block and its checksums.
 
 use pelorus_error::Result;
 
@@ -12,7 +12,7 @@ pub(crate) const KIND_TABLE: u8 = 0;
 
 const MAGIC: [u8; 4] = *b"PBLK";
 
-/// What a block says about itself.
+/// The header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockHeader {
     pub(crate) kind: u8,

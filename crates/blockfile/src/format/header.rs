@@ -1,4 +1,4 @@
-//! A header slot: which checkpoint, and where its translation table lies.
+//! A header slot: the number of its checkpoint, and the location of its translation table.
 
 use pelorus_error::{Code, Error, Result};
 
@@ -11,7 +11,7 @@ const MAGIC: [u8; 8] = *b"PELORUSB";
 const VERSION: u32 = 1;
 const CRC_AT: usize = SLOT - 4;
 
-/// Where a translation table lies, and what its block must be.
+/// The location of a translation table, and its expected block header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableRef {
     pub(crate) offset: u64,

@@ -1,4 +1,4 @@
-//! The translation table: where each block of a checkpoint lies.
+//! The translation table: the location of each block of a checkpoint.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::allocator::{Extent, LIMIT};
 const FIXED: usize = 24;
 const ENTRY: usize = 40;
 
-/// Where a block lies, and what must be found there.
+/// The location of a block, and its expected header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The first unit of the file.

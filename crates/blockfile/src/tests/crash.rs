@@ -1,4 +1,5 @@
-//! The machine crashes at every operation, in every way, and again at every operation after that.
+//! Tests of crashes: the machine crashes at every operation, in every way, and again at every
+//! operation after that.
 
 use pelorus_env::{Disk as _, Fault, SimDisk, Tear, scaled};
 

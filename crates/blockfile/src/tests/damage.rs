@@ -1,5 +1,5 @@
-//! Damaged files: an error that names the place, or the right answer by the other header; never a
-//! wrong payload, never a panic.
+//! Tests of damaged files: an error that names the place, or the right answer by the other header;
+//! never a wrong payload, never a panic.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Disks that refuse, fail, forget and lie.
+//! Tests of disks that refuse operations, fail, lose writes or return wrong data.
 
 use pelorus_env::{Disk as _, Fault, SimDisk, SyncFailure, Tear};
 use pelorus_error::Code;

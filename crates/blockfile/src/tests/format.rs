@@ -1,5 +1,6 @@
-//! Bytes written by hand from `docs/internals/format-blockfile.md`: what a new file is, what is refused, and
-//! that no content of a header or table with right checksums makes the reader panic.
+//! Tests with bytes written by hand from `docs/internals/format-blockfile.md`: the content of a new
+//! file, what is refused, and that no content of a header or table with right checksums makes the
+//! reader panic.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Random operations against a map, with reopening and crashes; and how the file grows and shrinks.
+//! Tests with random operations against a map, with reopening and crashes, and of the file's size.
 
 use proptest::prelude::*;
 
@@ -158,7 +158,7 @@ fn the_end_of_the_file_is_given_back() {
     assert!(usage.retired <= holey.retired && usage.length == holey.file_length, "{usage:?}");
     assert_eq!(holey.file_length, full.file_length);
     assert!(holey.largest_hole > 190 * 30_000, "{holey:?}");
-    // The translation tables that lie behind it go with the checkpoints that follow.
+    // The translation tables after it are freed by the checkpoints that follow.
     for _ in 0..6 {
         file.relocate_tail(1 << 20).unwrap();
         model.checkpoint(&file, |_| Ok(())).unwrap();

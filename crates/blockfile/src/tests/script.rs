@@ -1,7 +1,7 @@
-//! A workload with a model of what the file must hold after each checkpoint.
+//! A workload for tests, with a model of the file's content after each checkpoint.
 //!
-//! The root of each checkpoint is a block that lists the others, so that a recovered file proves
-//! by itself which state it holds.
+//! The root of each checkpoint is a block that lists the others, so that the content of a recovered
+//! file identifies its checkpoint.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,7 +50,7 @@ impl Rng {
 
 pub(super) type Contents = BTreeMap<BlockId, Vec<u8>>;
 
-/// What was asked of a file and what it acknowledged.
+/// The requested writes of a file, and the acknowledged ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     pub(super) current: Contents,
@@ -62,7 +62,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// A file that was created stands at checkpoint 1, which is empty, as is 0.
+    /// A new file is at checkpoint 1, which is empty, as is 0.
     pub(super) fn created() -> Self {
         let empty = (0, Contents::new());
         let checkpoints = [(0, empty.clone()), (1, empty)].into();
@@ -110,7 +110,7 @@ impl Model {
         Ok(())
     }
 
-    /// The file must stand at one of these checkpoints and hold exactly its blocks.
+    /// The file must be at one of these checkpoints and have exactly its blocks.
     pub(super) fn assert_state(&self, file: &BlockFile, allowed: &[u64]) -> u64 {
         let header = file.header();
         assert!(allowed.contains(&header.number), "{header:?}, allowed {allowed:?}");
@@ -145,7 +145,7 @@ impl Model {
     }
 }
 
-/// What to do about an error in the middle of a workload.
+/// The handler of an error in the middle of a workload.
 pub(super) type OnError<'a> = &'a mut dyn FnMut(Error) -> Result<()>;
 
 /// Stops at the first error.

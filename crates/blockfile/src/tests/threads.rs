@@ -1,4 +1,4 @@
-//! Readers, writers, checkpoints and moves at the same time.
+//! Tests of concurrent readers, writers, checkpoints and moves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

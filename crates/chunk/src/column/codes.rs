@@ -1,4 +1,4 @@
-//! Codes of 1, 2, 4 or 8 bytes side by side: reading one, reading many, testing 64 at a time.
+//! Codes of 1, 2, 4 or 8 bytes in an array: reading one, reading many, testing 64 at a time.
 
 use std::ops::Range;
 

@@ -1,10 +1,10 @@
-//! Appending the selected ones of many values: the kernel of scans that leave rows out.
+//! Compacts arrays: appends the selected values of many, the kernel of scans that skip rows.
 //!
-//! Where one row in seven is dead no branch can be predicted, so there is none for a row: a value is
-//! always copied, and the place for the next one moves on by the row's bit. Processors with AVX-512
-//! do that for 64 bytes in one instruction (`VPCOMPRESSQ`, `VPCOMPRESSD`), those with AVX2 for eight
-//! values (four of 8 bytes) by a permutation that a table gives for their bits. The narrower the
-//! values are the less there is to move, so codes are selected before they are decoded.
+//! If one row in seven is dead no branch can be predicted, so there is no branch per row: a value
+//! is always copied, and the position of the next one advances by the row's bit. Processors with
+//! AVX-512 do that for 64 bytes in one instruction (`VPCOMPRESSQ`, `VPCOMPRESSD`), those with AVX2
+//! for eight values (four of 8 bytes) by a permutation from a table indexed by their bits. Narrower
+//! values need less copying, so codes are selected before they are decoded.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -70,7 +70,7 @@ fn append_by<C: Copy, T>(
 }
 
 /// Writes the values whose bits are set to the first places; returns how many, all of which are
-/// written. The places behind them may be written as well. There are as many words as groups of
+/// written. The places after them may be written as well. There are as many words as groups of
 /// values, and 64 places for each, or it panics.
 type Kernel<T> = fn(&[[T; 64]], &[u64], &mut [MaybeUninit<T>]) -> usize;
 

@@ -1,4 +1,5 @@
-//! Columns as codes into a list of values: for operators that work once a value, not once a row.
+//! Columns as dictionary codes and a list of values, for operators that work once a value, not once
+//! a row.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -71,15 +72,15 @@ impl Column {
         }
     }
 
-    /// Keeps the rows of a range whose values a test keeps: any test of single values, for
-    /// example under a collation. It is asked once for all values of runs, or of a dictionary that
-    /// has no more of them than the range has rows, otherwise for the decoded rows of each vector in
-    /// which a row is still selected. NULL is never kept, and neither is a value for which the test
+    /// Keeps the rows of a range whose values a test keeps: any test of single values, for example
+    /// under a collation. It is called once for all values of runs, or of a dictionary that has no
+    /// more of them than the range has rows, otherwise for the decoded rows of each vector in which
+    /// a row is still selected. NULL is never kept, and neither is a value for which the test
     /// answers NULL.
     ///
     /// # Errors
     /// Those of the test; `Internal` for rows outside, a selection of another chunk, or a test
-    /// that does not answer for every value.
+    /// without a result for every value.
     pub fn select_with(
         &self,
         keep: &dyn Fn(&ArrayRef) -> Result<BooleanArray>,
@@ -173,7 +174,7 @@ impl Picked {
         }
     }
 
-    /// What stands in the picked rows, from functions that append a range and that find one.
+    /// The values in the picked rows, from functions that append a range and that find one.
     fn gather(
         &self,
         extend: impl Fn(Range<usize>, &mut Vec<u32>),
@@ -191,7 +192,7 @@ impl Picked {
     }
 }
 
-/// An array as `Dictionary(UInt32, type)`; every value is there once.
+/// An array as `Dictionary(UInt32, type)`; every value occurs once.
 ///
 /// # Errors
 /// `Internal` for types that have no dictionaries.

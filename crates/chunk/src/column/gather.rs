@@ -1,8 +1,8 @@
-//! Arrays out of single rows of columns: what look-ups read.
+//! Gathers single rows of columns into arrays, for point look-ups.
 //!
-//! Rows of many chunks, and of arrays beside them, go into one array, so that a row costs no array
-//! of its own. A row of a large table is in no cache of the processor: [`Column::touch`] lets the
-//! memory of several columns be fetched at one time.
+//! Rows of many chunks, and of other arrays, go into one array, so that a row costs no array of its
+//! own. A row of a large table is usually not in the processor's caches: [`Column::touch`]
+//! prefetches the memory of several columns at one time.
 
 use std::hint::black_box;
 use std::iter::repeat_n;
@@ -186,9 +186,9 @@ impl Column {
         gather.finish()
     }
 
-    /// Reads what the value of a row is made of and does nothing with it. Who does that for several
-    /// columns waits for their memory once; reading their values one after the other waits for each.
-    /// A row outside is not read.
+    /// Reads the bytes of a row's value and ignores them, as a prefetch. A caller that does that
+    /// for several columns waits for their memory once; reading their values one after the other
+    /// waits for each. A row outside is not read.
     #[inline]
     pub fn touch(&self, row: usize) {
         black_box((self.kind, self.rows, self.nulls.is_some()));

@@ -1,4 +1,4 @@
-//! Decoding many, but not all, rows of a range: what scans of tables with dead rows read.
+//! Decodes many, but not all, rows of a range, for scans of tables with dead rows.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! One bit a row out of 64 cells at a time.
+//! Bit masks: one bit a row from tests of 64 cells at a time.
 
 /// The bits of word `word` whose cells pass; cells beyond the last row give clear bits.
 ///

@@ -1,4 +1,5 @@
-//! Bytes of a sub-block to a column: checksum, header, and the content that reads rely on.
+//! Parses the bytes of a sub-block into a column: checksum, header, and the content that reads rely
+//! on.
 
 use std::sync::Arc;
 

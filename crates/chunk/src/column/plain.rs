@@ -1,4 +1,4 @@
-//! Values side by side: predicates on them.
+//! Plain values: predicates on arrays of unencoded values.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Predicates as ranges of codes: the form in which encoded values are tested.
+//! Translates predicates to ranges of codes, so that encoded values are tested without decoding.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -91,8 +91,8 @@ impl Test<u64> {
     }
 }
 
-/// The whole numbers that satisfy a predicate on values of at most 64 bits, or of 128 bits if no
-/// constant is wider. `IsNull` and `IsNotNull` have been answered before.
+/// The integers that satisfy a predicate on values of at most 64 bits, or of 128 bits if no
+/// constant is wider. `IsNull` and `IsNotNull` are handled before.
 pub(super) fn integers(predicate: &Predicate) -> Test<i128> {
     // Constants of another sort have been refused before.
     let number = |scalar: &Scalar| scalar.clamped().unwrap_or(0);

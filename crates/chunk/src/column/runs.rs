@@ -1,4 +1,4 @@
-//! Runs of equal values, with an index that finds the run of a row.
+//! Run-length encoding: runs of equal values, with an index that finds the run of a row.
 
 use std::ops::Range;
 

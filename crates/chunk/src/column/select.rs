@@ -1,4 +1,4 @@
-//! Predicates on encoded columns: each narrows a selection without decoding.
+//! Evaluates predicates on encoded columns: each narrows a selection without decoding.
 
 use std::ops::Range;
 

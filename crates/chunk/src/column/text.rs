@@ -1,7 +1,8 @@
-//! Texts by their places in an array: what dictionaries, runs and single rows of text decode to.
+//! Decodes texts: copies them by their positions in an array, for dictionaries, runs and single
+//! rows.
 //!
-//! Most texts are short. One of up to 16 bytes is copied as 16 bytes, of which those behind its end
-//! are overwritten by the next one: a fixed length needs no call and no branch.
+//! Most texts are short. A text of up to 16 bytes is copied as 16 bytes, and the bytes beyond its
+//! end are overwritten by the next one: a fixed length needs no call and no branch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -191,7 +192,7 @@ struct Kept {
 
 impl Kept {
     /// Keeps the short ones of 64 texts whose bits are set, if there is room: all are copied, and
-    /// the place for the next one moves on behind those that are kept.
+    /// the place for the next one moves on after those that are kept.
     #[inline(never)]
     fn each(&mut self, ends: &[i32; 65], data: &[u8; NEAR], word: u64) -> bool {
         let places = self.bytes[self.end..].first_chunk_mut::<NEAR>();

@@ -1,5 +1,5 @@
-//! Decimals as their unscaled numbers in 64 bits, where their type has at most 18 digits: for sums
-//! and products, which need no more.
+//! Decimals as unscaled 64-bit integers, if their type has at most 18 digits: for sums and
+//! products, which need no more.
 
 use std::sync::Arc;
 

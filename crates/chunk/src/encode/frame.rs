@@ -6,7 +6,7 @@ use crate::{Codec, VECTOR_ROWS};
 /// Deltas cost this many times their bytes, in tenths: reading one value sums up to 127 codes.
 const DELTA_WEIGHT: usize = 15;
 
-/// What the choice of a frame rests on.
+/// Statistics for the choice of a frame.
 pub(super) struct Stats {
     /// Smallest and largest value of each vector.
     pub(super) ends: Vec<(i64, i64)>,

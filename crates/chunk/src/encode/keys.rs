@@ -1,5 +1,5 @@
-//! Equality, order and hashes of the values of a column, by row: what runs, dictionaries and zone
-//! maps need, for every physical type alike.
+//! Equality, order and hashes of the values of a column by row, for runs, dictionaries and zone
+//! maps, for every physical type alike.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! Columns that are 64-bit integers at heart: integers, decimals that fit, and floats that are
-//! decimals of few digits. NULLs get a neighbour's value, so they never widen a frame.
+//! Lanes: columns whose values can be 64-bit integers: integers, decimals that fit, and floats that
+//! are decimals of few digits. NULLs get a neighbour's value, so they never widen a frame.
 
 use std::borrow::Cow;
 
@@ -77,7 +77,8 @@ impl<'a> Lane<'a> {
         Some(Self { values, exponent, kind })
     }
 
-    /// What the bits of a base are exclusive-ored with to get those of the column's own type.
+    /// The mask that is exclusive-ored with the bits of a base to get those of the column's own
+    /// type.
     pub(super) fn flip(&self) -> u64 {
         if self.kind == Kind::UInt64 { FLIP } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! Runs and dictionaries over any values: when they pay, and their codes.
+//! Runs and dictionaries over any values: when they are cheaper, and their codes.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ const SAMPLE: usize = 4096;
 /// Slots that are looked at for one value; more mean that hashes collide on purpose.
 const MOST_PROBES: usize = 64;
 
-/// Values kept once for many rows. `reps` are rows that show the values, none of them NULL.
+/// Values stored once for many rows. `reps` are rows that show the values, none of them NULL.
 pub(super) enum Layout {
     /// One value everywhere.
     Constant { row: u32 },

@@ -1,4 +1,4 @@
-//! Plain values: what stands side by side in plain columns, dictionaries and runs.
+//! Writes plain values: the arrays of plain columns, dictionaries and runs.
 
 use arrow::array::{Array, ArrayRef, AsArray, GenericByteArray};
 use arrow::datatypes::ByteArrayType;

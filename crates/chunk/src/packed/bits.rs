@@ -1,9 +1,10 @@
-//! Numbers in as many bits as they need: blocks of 2,048, each with a base and a width of its own.
+//! Bit packing: numbers in as many bits as they need, in blocks of 2,048, each with a base and a
+//! width of its own.
 //!
 //! A block is packed by columns, so that unpacking is one loop of shifts over neighbouring words,
-//! which compilers turn into vector instructions: the layout of FastLanes (A. Afroozeh and P. Boncz,
-//! "The FastLanes Compression Layout", VLDB 2023) with the whole block as one virtual register.
-//! `docs/internals/format-chunk.md` has the bytes.
+//! which compilers turn into vector instructions: the layout of FastLanes (A. Afroozeh and P.
+//! Boncz, "The FastLanes Compression Layout", VLDB 2023) with the whole block as one virtual
+//! register. `docs/internals/format-chunk.md` has the bytes.
 
 use crate::VECTOR_ROWS;
 

@@ -1,4 +1,4 @@
-//! Whether the zone maps of a column hold for its values.
+//! Verifies the zone maps of a column against its values.
 
 use std::cmp::Ordering;
 
@@ -12,8 +12,8 @@ use crate::meta::ColumnMeta;
 use crate::scalar::{Value, value_at};
 
 impl ColumnMeta {
-    /// What the description says wrongly of the values, which are all that the column has: of their
-    /// NULLs, their ends, or those of a vector. `None` where it holds.
+    /// Compares the zone maps with the values, which are all of the column's: NULLs, extremes, and
+    /// those of each vector. Returns the first mismatch, `None` if they match.
     ///
     /// # Errors
     /// `Internal` for arrays of a type that chunks do not hold.

@@ -1,5 +1,6 @@
-//! Failed logins in a row, and accounts that are locked for them (`FAILED_LOGIN_ATTEMPTS`,
-//! `PASSWORD_LOCK_TIME`). As in MySQL they are kept in memory only: a restart unlocks.
+//! Failed logins in a row, and the accounts that they lock (`FAILED_LOGIN_ATTEMPTS`,
+//! `PASSWORD_LOCK_TIME`). As in MySQL they are stored in memory only: a restart unlocks the
+//! accounts.
 
 use std::collections::HashMap;
 use std::time::Duration;

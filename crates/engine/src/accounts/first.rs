@@ -1,7 +1,7 @@
-//! The accounts of the first start, and the way back in when a password is lost.
+//! The accounts of the first start, and the reset of a lost password.
 //!
-//! Before the first login, every start makes `root` again and shows the password that it has
-//! made up: a start that fails, or whose output is lost, costs nothing.
+//! Before the first login, every start creates `root` again and prints its generated password. A
+//! start that fails, or whose output is lost, can simply be repeated.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use super::{AccountName, Accounts, Change, Proof, Reach, format, hash};
 use crate::config::RootPassword;
 
 impl Accounts {
-    /// Makes `root` for `localhost` and for some hosts. Gives the password when it made one up.
+    /// Creates `root` for `localhost` and for some hosts. Returns the password if it was generated.
     pub(super) fn make_first(
         &self,
         root: &RootPassword,
@@ -41,7 +41,7 @@ impl Accounts {
     /// Notes a login: the accounts stay from now on.
     ///
     /// # Errors
-    /// What the disk gives; the next login tries again.
+    /// I/O errors; the next login tries again.
     pub(crate) fn note_login(&self) -> Result<()> {
         if !self.is_unused() {
             return Ok(());
@@ -76,11 +76,11 @@ fn settle(env: &Env, password: &RootPassword) -> (String, Option<String>) {
     }
 }
 
-/// Gives an account of a server that is stopped another password, and lets it change everything; makes
-/// it if it is not there. Gives the password when it made one up.
+/// Resets the password of an account of a stopped server, and gives the account all privileges;
+/// creates the account if necessary. Returns the password if it was generated.
 ///
 /// # Errors
-/// A folder that has no accounts, a name that no account can have, and what the disk gives.
+/// A folder without accounts, an invalid account name, and I/O errors.
 pub fn reset_password(
     env: &Env,
     folder: &Path,

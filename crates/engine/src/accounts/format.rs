@@ -1,5 +1,5 @@
-//! The accounts file: JSON with a format number. A change of meaning takes a new number and a reader
-//! for the old one.
+//! The accounts file: JSON with a format number. A change of meaning takes a new number, and the
+//! new version still reads the old number.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::LockTime;
@@ -44,7 +44,7 @@ struct Entry {
     password_changed: u64,
 }
 
-/// What accounts of format 1 have.
+/// The values of accounts in format 1.
 fn no_days() -> Option<u16> {
     Some(0)
 }

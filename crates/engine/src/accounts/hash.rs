@@ -1,4 +1,4 @@
-//! From `IDENTIFIED ...` clauses to what is stored.
+//! Password hashes: from an `IDENTIFIED ...` clause to the stored plugin and bytes.
 
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
@@ -10,7 +10,7 @@ pub(crate) const DEFAULT_PLUGIN: &str = SHA2;
 const SHA2: &str = "caching_sha2_password";
 const NATIVE: &str = "mysql_native_password";
 
-/// What an `IDENTIFIED` clause gives.
+/// The content of an `IDENTIFIED` clause.
 #[derive(Clone)]
 pub(crate) enum Proof {
     /// `[WITH plugin] BY 'password'`.
@@ -55,7 +55,7 @@ fn known_plugin(name: &str) -> Result<&'static str> {
         .ok_or_else(|| Error::new(Code::PluginNotLoaded, format!("Plugin '{name}' is not loaded")))
 }
 
-/// Refuses passwords with which nobody could log in. Hashing takes time with the square of their
+/// Refuses passwords with which no client could log in. Hashing takes time with the square of their
 /// length, but for `mysql_native_password`.
 fn check_length(plugin: &str, password: &str) -> Result<()> {
     if plugin == NATIVE || password.len() <= auth::MAX_PASSWORD {

@@ -1,11 +1,11 @@
-//! Names of accounts: `'user'@'host'`, and which clients a host pattern lets in.
+//! Names of accounts: `'user'@'host'`, and the clients that a host pattern matches.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use pelorus_error::{Code, Error, Result};
 
-/// An account's name. Users are told apart by case, hosts are not.
+/// An account's name. Users are case-sensitive, hosts are not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct AccountName {
     /// The user; never empty.

@@ -1,4 +1,4 @@
-//! From where and how clients can come, so that no account is counted on that cannot be used.
+//! Where the server listens, which decides whether an account can be used by any client at all.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

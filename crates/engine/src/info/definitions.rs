@@ -1,4 +1,4 @@
-//! The columns of our own tables.
+//! Column definitions of the system tables.
 
 use std::sync::LazyLock;
 
@@ -164,7 +164,7 @@ pub(crate) static ALL: LazyLock<Vec<Definition>> = LazyLock::new(|| {
     all
 });
 
-/// What a MariaDB has beyond that.
+/// The additional tables and columns of MariaDB.
 static MARIADB: LazyLock<Vec<Definition>> =
     LazyLock::new(|| information_schema(include_str!("mariadb_columns.tsv")));
 

@@ -1,9 +1,9 @@
 //! Rows of the information schema that come from linked servers.
 //!
-//! Each server is asked for the columns that it has, cast to the types that we show; columns that it
-//! lacks are NULL. Database names become those of this side, and rows of databases that are not
-//! shown here are left out. `column = text` conditions on names are handed on, which makes the
-//! difference between reading one table's description and all of them.
+//! The query to each server selects the columns that this server has, cast to the types that we
+//! show; columns that it lacks are NULL. Database names become those of this side, and rows of
+//! databases that are not shown here are left out. `column = text` conditions on names are pushed
+//! down, so that the description of one table does not read those of all tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ const NAMES: &[&str] = &[
 /// Columns of each table of a server's own information schema, in upper case.
 type Shape = BTreeMap<String, BTreeSet<String>>;
 
-/// What the information schemas of servers look like, by link; it does not change while a server
+/// The columns of the servers' information schemas, by link; they do not change while a server
 /// runs.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteInfo(RwLock<BTreeMap<String, Arc<Shape>>>);
@@ -127,7 +127,7 @@ pub(super) async fn rows(
     futures::future::try_join_all(questions).await.map(|all| all.into_iter().flatten().collect())
 }
 
-/// What one server is asked.
+/// The query for one server.
 struct Question<'a> {
     table: &'a str,
     columns: &'a [Column],
@@ -171,7 +171,7 @@ impl Question<'_> {
         )
     }
 
-    /// Brings a server's rows into our columns: what it lacks is NULL, names are ours.
+    /// Converts a server's rows to our columns: missing columns are NULL, database names are ours.
     fn shaped(&self, batch: &RecordBatch, known: &BTreeSet<String>) -> Result<RecordBatch> {
         let mut given = batch.columns().iter();
         let rows = batch.num_rows();

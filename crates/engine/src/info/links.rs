@@ -1,5 +1,4 @@
-//! Tables of the schemas `pelorus` and `mysql`: linked servers, variables, accounts,
-//! statistics.
+//! Rows of the schemas `pelorus` and `mysql`: linked servers, variables, accounts, statistics.
 
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ fn servers(view: &View, grid: &mut ResultTable) {
     }
 }
 
-/// Accounts; their hashes are for those who may change accounts, as in MySQL.
+/// Accounts; only accounts that may change accounts see the hashes, as in MySQL.
 fn users(view: &View, grid: &mut ResultTable) -> Result<()> {
     if view.read_only {
         return Err(Error::new(

@@ -108,7 +108,7 @@ fn applicability(grid: &mut ResultTable) {
     }
 }
 
-/// What tables can be made of here: native ones, and those of linked servers.
+/// The engines for tables: native ones, and those of linked servers.
 fn engines(grid: &mut ResultTable) {
     grid.push(vec![
         "Pelorus".into(),

@@ -1,7 +1,7 @@
-//! The collations of copies, where a definition or a statement names charsets alone.
+//! The collations of copies, if a definition or a statement names charsets only.
 //!
-//! What a server takes for a charset depends on what it is, on its version and on the session; copies
-//! must compare as their sources do.
+//! The default collation of a charset depends on the kind of the server, its version and the
+//! session; copies must compare as their sources do.
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::ddl::{AlterAction, AlterTable, Base, TableDefinition, TableOption, TypeName};
@@ -83,7 +83,7 @@ pub(super) fn name_collations(
     Ok(())
 }
 
-/// Makes columns of JSON what a MariaDB makes of them: text under a collation of its own.
+/// Converts columns of JSON to the type that MariaDB gives them: text under a collation of its own.
 pub(super) fn json_as_text(alter: &mut AlterTable) {
     for action in &mut alter.actions {
         if let AlterAction::AddColumn { column, .. }

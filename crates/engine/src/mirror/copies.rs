@@ -1,4 +1,4 @@
-//! Native tables as copies.
+//! [`EngineCopies`]: creates, alters and drops the native tables that hold the copies of mirrors.
 
 use std::sync::Arc;
 
@@ -274,7 +274,7 @@ impl Copies for EngineCopies {
     }
 }
 
-/// What to do about a layout that names columns which the table does not have, or no longer.
+/// The remedy for a layout that names columns which the table does not have, or no longer has.
 fn unfit(definition: &Definition, error: Error) -> Error {
     if definition.layout.is_none() || error.code() != Code::UnknownColumn {
         return error;
@@ -308,11 +308,11 @@ fn check(mut definition: TableDefinition) -> Result<()> {
     RowFilter::of(&definition, &derived.targets).map(drop)
 }
 
-/// Looks whether a table can have a mirror, given its definition and what the user wants.
+/// Checks whether a table can have a mirror, given its definition and the user's options.
 ///
 /// # Errors
-/// Columns that there are not (1054) or that cannot be left out, conditions that mirrors cannot have,
-/// and types that they do not have.
+/// Unknown columns (1054), columns that cannot be left out, conditions that mirrors cannot have,
+/// and unsupported types.
 pub(crate) fn check_wanted(definition: &Definition) -> Result<()> {
     let copy = wanted(definition)?;
     filter::check_names(&copy, &definition.filter)?;
@@ -353,7 +353,7 @@ impl Copy {
     }
 }
 
-/// What a column of the source holds in new rows whose image in the binlog leaves it out.
+/// The value of a column of the source in new rows whose image in the binlog leaves it out.
 fn absent(def: &NativeDef, column: usize) -> Absent {
     match def.definition.columns[column].comment.as_deref() {
         Some(GENERATED) => return Absent::Generated,

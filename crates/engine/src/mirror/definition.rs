@@ -1,4 +1,4 @@
-//! The definition of a copy, made of its source's.
+//! Derives the definition of a copy from the definition of its source table.
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::Mode;
@@ -8,13 +8,13 @@ use pelorus_sql::ddl::{
 };
 use pelorus_sql::statement::MirrorFilter;
 
-/// The definition of a copy: the columns and the primary key of the source, its ranges and lists
-/// as partitions, or what the user wants instead. Everything that only writers need is left out:
-/// other keys, constraints, counters, and how generated columns and defaults are computed, whose
-/// values come with the rows. What `filter` leaves out is marked.
+/// The definition of a copy: the columns and the primary key of the source, its ranges and lists as
+/// partitions, or the user's layout instead. Everything that only writers need is left out: other
+/// keys, constraints, counters, and how generated columns and defaults are computed, whose values
+/// come with the rows. Columns that `filter` leaves out are marked.
 ///
 /// # Errors
-/// Text that is no `CREATE TABLE` of ours, and a filter that does not fit it.
+/// Text that does not parse as `CREATE TABLE`, and a filter that does not fit it.
 pub(super) fn copy_of(
     text: &str,
     layout: Option<&str>,
@@ -46,9 +46,9 @@ fn laid_out(text: &str, layout: Option<&str>) -> Result<TableDefinition> {
     Ok(definition)
 }
 
-/// Whether a copy has such partitions of its source. Those by hash help no reader, and ours have
-/// other rows than the server's of the same name: what is done to one there would do harm here.
-/// A partition for the rest of the values is not to be had here.
+/// Whether a copy has the partitions of its source. Hash partitions help no query, and ours contain
+/// other rows than the server's of the same name, so that an operation on one would do harm here. A
+/// partition for all other values is not supported.
 fn is_copied(partitioning: &Partitioning) -> bool {
     let is_rest = |it: &PartitionDefinition| it.values == Some(PartitionValues::Default);
     !matches!(partitioning.method, PartitionMethod::Hash { .. } | PartitionMethod::Key { .. })
@@ -80,7 +80,7 @@ pub(super) const COMPUTED: &str = "computed default";
 fn plain(column: &mut ColumnDefinition) {
     column.comment = None;
     if column.generated.take().is_some() {
-        // Whether it can be NULL is said behind the expression, or not at all.
+        // Whether it can be NULL is written after the expression, or not at all.
         column.default = None;
         column.comment = Some(GENERATED.to_owned());
     }
@@ -97,8 +97,8 @@ fn plain(column: &mut ColumnDefinition) {
     column.srid = None;
 }
 
-/// What of an `ALTER TABLE` concerns a copy; `None` for nothing. `partitions` says whether it has
-/// the partitions of its source.
+/// The part of an `ALTER TABLE` that concerns a copy; `None` if no part does. `partitions` says
+/// whether the copy has the partitions of its source.
 pub(super) fn alter_of_copy(alter: &AlterTable, partitions: bool) -> Option<AlterTable> {
     let mut actions: Vec<AlterAction> = alter
         .actions
@@ -147,7 +147,7 @@ fn concerns(action: &AlterAction) -> bool {
         | AlterAction::DropConstraint(_)
         | AlterAction::AlterCheck(..)
         | AlterAction::RenameKey(..)
-        // The stream carries it out by itself.
+        // The stream executes it.
         | AlterAction::Rename(_)
         | AlterAction::KeyVisible(..)
         | AlterAction::OrderBy(_)

@@ -1,8 +1,8 @@
-//! Copies of a part of their table: how a definition says so, and the condition of the rows.
+//! Filtered copies: a copy with a part of the columns or rows of its table.
 //!
-//! A column that is left out is a small column that is always NULL, with a comment that marks it; no
-//! column of a copy has a comment of its user. The condition of the rows is the comment of the table. So
-//! both belong to a generation of the copy, and go with it through changes of its definition.
+//! A column that is left out is a small column that is always NULL, marked by a comment; a copy has
+//! no comments from its user. The row condition is stored as the comment of the table. Both belong
+//! therefore to a generation of the copy, and changes of the definition preserve them.
 
 mod condition;
 
@@ -101,10 +101,10 @@ pub(super) fn is_left_out(column: &ColumnDefinition) -> bool {
     column.comment.as_deref() == Some(LEFT_OUT)
 }
 
-/// What an `ALTER TABLE` of the source is for a copy of a part.
+/// Translates an `ALTER TABLE` of the source for a filtered copy.
 ///
 /// # Errors
-/// Changes after which the copy has to be made anew: of columns that the condition names, and of
+/// Changes after which the copy must be created again: of columns that the condition names, and of
 /// keys over columns that are left out.
 pub(super) fn alter(
     definition: &TableDefinition,

@@ -1,9 +1,9 @@
-//! Columns that are only shown: those of types that native tables do not have (GEOMETRY and its kin,
-//! VECTOR, MariaDB's UUID, INET4 and INET6), and text in charsets of which no more is known here than
-//! what their characters are.
+//! Opaque columns: columns of a copy that can be shown but not computed with.
 //!
-//! Their values are kept as the server shows them and shown as they are. What a server would do with
-//! them beyond that, it does.
+//! These are columns of types that native tables do not have (GEOMETRY and its subtypes, VECTOR,
+//! MariaDB's UUID, INET4 and INET6), and text in charsets of which only the characters are known
+//! here. Their values are stored as the server shows them. A query that does more with them runs on
+//! the server.
 
 use pelorus_error::{Error, Result};
 use pelorus_mirror::Form;
@@ -46,10 +46,10 @@ pub(super) fn needed(name: &str, ty: &ColumnType, by: &str) -> Error {
     ))
 }
 
-/// Looks whether a change of the source makes values of these columns, or makes others of them.
+/// Checks whether a change of the source creates or converts values of these columns.
 ///
 /// # Errors
-/// One that does: the copy has to be made anew.
+/// A change that does: the copy must be created again.
 pub(super) fn check(definition: &TableDefinition, alter: &AlterTable) -> Result<()> {
     check_charsets(definition, alter)?;
     for action in &alter.actions {

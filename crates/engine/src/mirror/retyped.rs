@@ -1,9 +1,10 @@
-//! Columns that get another type: which changes a copy carries out by itself.
+//! `ALTER TABLE` that changes the type of a column: which changes a copy can apply without
+//! resynchronisation.
 //!
-//! What a server makes of a value under another type follows many rules, which differ between servers
-//! and versions, and more so outside of strict modes. A copy carries out what has one meaning
-//! everywhere: exact numbers, text and text, the same type with more or fewer digits. Everything
-//! else makes the table be read anew.
+//! The conversion of a value to another type follows many rules, which differ between servers and
+//! versions, and more so outside of strict modes. A copy applies the changes that have one meaning
+//! everywhere: exact numbers, text to text, the same type with more or fewer digits. Any other
+//! change resynchronises the table.
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::ddl::{
@@ -12,11 +13,11 @@ use pelorus_sql::ddl::{
 
 use super::filter;
 
-/// Looks whether the columns that a change of the source gives other types get the server's values
-/// here. `strict` is what the session's `sql_mode` is.
+/// Checks whether columns whose type changes get the server's values here. `strict` is the mode of
+/// the session.
 ///
 /// # Errors
-/// One that may get others: the copy has to be made anew.
+/// A column that may get other values: the copy must be created again.
 pub(super) fn check(definition: &TableDefinition, alter: &AlterTable, strict: bool) -> Result<()> {
     let of_bytes = has_charset_binary(definition, alter);
     for action in &alter.actions {
@@ -74,16 +75,16 @@ fn keeps_values(from: &TypeName, to: &TypeName) -> bool {
     }
 }
 
-/// Whether the values of an ENUM or SET stay what they were. They are carried over by their texts, so
-/// that members may move. A member that is the empty text looks like the value of none: with one,
+/// Whether the values of an ENUM or SET stay the same. They are converted by their texts, so that
+/// members may move. A member that is the empty text looks like the value of none: with one,
 /// members stay where they are.
 fn keeps_members(from: &[String], to: &[String]) -> bool {
     let is_told_apart = from.iter().chain(to).all(|it| !it.is_empty());
     to.starts_with(from) || (is_told_apart && from.iter().all(|it| to.contains(it)))
 }
 
-/// Whether NULL becomes what the server makes of it, where it is no longer allowed. Strict sessions
-/// refuse that, but for TIMESTAMPs.
+/// Whether NULL gets the server's replacement if it is no longer allowed. Strict sessions refuse
+/// that, but for TIMESTAMPs.
 fn fills_alike(before: &ColumnDefinition, column: &ColumnDefinition, strict: bool) -> bool {
     let loses_null = before.nullable != Some(false) && column.nullable == Some(false);
     let base = column.data_type.base;

@@ -1,8 +1,8 @@
-//! The mirrors that the configuration asks for.
+//! Mirrors that the configuration defines.
 //!
-//! They are made once after the start, as soon as their servers answer; with `all`, databases that
-//! come later are, too. What is mirrored already is left as it is; what a statement ends later stays
-//! ended until the next start.
+//! They are created once after the start, as soon as their servers answer. With `all`, databases
+//! that appear later are mirrored as well. Existing mirrors are left unchanged; a mirror that a
+//! statement drops stays dropped until the next start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,14 +16,14 @@ use super::mirror_database;
 use crate::engine::Engine;
 use crate::links::{LinkedDatabase, is_own};
 
-/// What is to be made.
+/// The mirrors to create.
 #[derive(Debug)]
 pub(crate) struct Wanted {
-    /// What is still to be made.
+    /// The mirrors that are still to be created.
     left: Vec<Item>,
     /// With `all`: the databases that were made, by link and name there.
     all: Option<BTreeSet<(String, String)>>,
-    /// What was said of each that could not be made; it is said once.
+    /// The reported reason for each mirror that could not be created; it is reported once.
     said: BTreeMap<String, String>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Wanted {
 enum Item {
     /// All tables of a database.
     Database(String),
-    /// One table: its database, its name, and what behind it says how it is mirrored.
+    /// One table: its database, its name, and the clauses after it.
     Table(String, String, How),
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Item {
     }
 }
 
-/// What of a table is mirrored, and how it is laid out.
+/// The mirrored part of a table, and the layout of its copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct How {
     layout: Option<String>,
@@ -52,7 +52,7 @@ struct How {
 }
 
 impl How {
-    /// Reads what may stand behind the table in `MIRROR TABLE`.
+    /// Parses the clauses after the table in `MIRROR TABLE`.
     fn new(text: &str) -> Result<Self> {
         let mode = pelorus_sql::Mode::default();
         match pelorus_sql::classify(&format!("MIRROR TABLE t {text}"), mode)? {
@@ -65,10 +65,10 @@ impl How {
 }
 
 impl Wanted {
-    /// Reads `all`, `database`, and `database.table` with what `MIRROR TABLE` allows behind it.
+    /// Parses `all`, `database`, and `database.table` with the clauses of `MIRROR TABLE` after it.
     ///
     /// # Errors
-    /// Text that is none of them (1210), and what is wrong behind a table (1064).
+    /// Text of another form (1210), and syntax errors after a table (1064).
     pub(crate) fn new(texts: Vec<String>) -> Result<Self> {
         let read = |text: String| {
             let wrong = || {
@@ -96,7 +96,7 @@ impl Wanted {
         Ok(Self { left, all, said: BTreeMap::new() })
     }
 
-    /// Makes what can be made now.
+    /// Creates the mirrors that can be created now.
     pub(crate) async fn make(&mut self, engine: &Engine) {
         if let Some(made) = &mut self.all {
             make_all(engine, made, &mut self.said).await;

@@ -1,10 +1,10 @@
-//! `ALTER TABLE`.
+//! `ALTER TABLE` of native tables.
 //!
-//! The actions make a new definition of the old one, with where each column comes from (`actions`,
-//! `partitions`). A [`plan`](plan::Plan) says how each column gets its values. Where every value
-//! that is stored is right as it is, only the catalog changes (`schema`). Otherwise the rows are
-//! written anew, into a table that nobody sees, which then takes the place of the old one in one
-//! step (`rewrite`). No rows are written to the table meanwhile; reading goes on.
+//! The actions derive a new definition and the origin of each column (`actions`, `partitions`). A
+//! [`plan`](plan::Plan) says how each column gets its values. If all stored values stay valid, only
+//! the catalog changes (`schema`). Otherwise the rows are rewritten into a hidden table, which then
+//! replaces the old one in one step (`rewrite`). During a rewrite the table can be read and not
+//! written.
 
 mod actions;
 mod added_column_default;
@@ -36,7 +36,8 @@ use plan::Plan;
 pub(super) use rewrite::discard;
 
 impl Definer {
-    /// `ALTER TABLE`. Gives the number of rows that MySQL says are affected: those that it copies.
+    /// `ALTER TABLE`. Returns the number of affected rows as MySQL counts them: those that it
+    /// copies.
     pub(super) fn alter(&self, alter: &AlterTable) -> Result<u64> {
         match self.require(&alter.table) {
             Err(error) if alter.if_exists && error.code() == Code::NoSuchTable => {
@@ -47,7 +48,7 @@ impl Definer {
         }
     }
 
-    /// Carries out actions on a table.
+    /// Executes actions on a table.
     pub(super) fn alter_with(&self, table: &TableName, actions: &[AlterAction]) -> Result<u64> {
         let def = self.require(table)?;
         let mut actions = actions.to_vec();
@@ -74,9 +75,9 @@ impl Definer {
         self.change(&def, (definition, &origins), repartitions, (others, moved.as_ref()))
     }
 
-    /// Gives a table a new definition whose columns come from those of the old one.
-    /// `repartitions` says that MySQL copies all rows whatever becomes of the columns; `others` are
-    /// tables whose foreign keys follow in the same commit, in which the table may also move.
+    /// Gives a table a new definition whose columns come from those of the old one. `repartitions`
+    /// says that MySQL copies all rows in any case; `others` are tables whose foreign keys follow
+    /// in the same commit, in which the table may also move.
     pub(super) fn change(
         &self,
         def: &NativeDef,
@@ -101,7 +102,8 @@ impl Definer {
         }
         check_partitions(def, &derived)?;
         let store = self.catalog.store();
-        // Dropped when the new definition is there: until then nobody writes rows for the old one.
+        // Dropped when the new definition is there: until then no session writes rows for the old
+        // one.
         let _frozen = store.freeze(def.id)?;
         let mut plan = Plan::new(self, def, &definition, &derived, origins)?;
         plan.copies |= repartitions;

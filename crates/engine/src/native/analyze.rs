@@ -1,4 +1,4 @@
-//! `ANALYZE TABLE`: what the columns of a table hold, from its rows or a sample of them.
+//! `ANALYZE TABLE`: collects column statistics from the rows of a table or a sample of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ const SAMPLE_UNITS: usize = 256;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
-/// The buckets of a histogram when none are asked for, as in MySQL.
+/// The default number of buckets of a histogram, as in MySQL.
 const BUCKETS: u32 = 100;
 
-/// Whether values of a type can be told apart: not texts of which it is not known how they compare.
+/// Whether values of a type can be compared: not texts whose collation rules are unknown.
 fn is_comparable(ty: &ColumnType) -> bool {
     if !ty.is_string() || ty.is_binary_string() {
         return true;
@@ -45,10 +45,11 @@ fn is_comparable(ty: &ColumnType) -> bool {
 }
 
 impl Definer {
-    /// Analyses all columns of a table that can be compared. Histograms keep the number of buckets that was asked for.
+    /// Analyses all columns of a table that can be compared. Histograms keep the requested number
+    /// of buckets.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     pub(crate) fn analyze(&self, def: &NativeDef) -> Result<()> {
         let known = self.catalog.statistics().of(def.id);
         let asked = |stored: &StoredColumn| {
@@ -64,10 +65,10 @@ impl Definer {
         })
     }
 
-    /// `UPDATE HISTOGRAM` and `DROP HISTOGRAM`: what is said of each column, in MySQL's words.
+    /// `UPDATE HISTOGRAM` and `DROP HISTOGRAM`: the messages for each column, with MySQL's texts.
     ///
     /// # Errors
-    /// What reading gives; a number of buckets that MySQL does not take (1690); a column that is
+    /// Errors of reading; a number of buckets that MySQL does not take (1690); a column that is
     /// named twice (1060); histograms that are given (1235).
     pub(crate) fn change_histograms(
         &self,

@@ -1,8 +1,8 @@
-//! The open store, and what databases and tables it has.
+//! The catalog of native tables: the open store, and the map from names to databases and tables.
 //!
-//! The store keeps databases as values `db/<name>` and tables with their definitions. This is the
-//! map from names to them, renewed by every statement that defines something. Names are told
-//! apart by case, as on MySQL servers whose `lower_case_table_names` is 0.
+//! The store keeps databases as values `db/<name>` and tables with their definitions. The map is
+//! renewed by every DDL statement. Names are case-sensitive, as on MySQL servers whose
+//! `lower_case_table_names` is 0.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,10 +26,10 @@ use crate::mirror::is_hidden;
 /// The folder of the store within the data folder.
 const FOLDER: &str = "native";
 
-/// How often a statement that waits for another one's definition asks whether it is to stop.
+/// How often a statement that waits for another one's definition checks for cancellation.
 const STOP_ASKED: Duration = Duration::from_millis(100);
 
-/// What is known of a native database.
+/// The options of a native database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DatabaseOptions {
     /// The collation of tables that name none.
@@ -117,7 +117,7 @@ impl Catalog {
         &self.store
     }
 
-    /// What `ANALYZE TABLE` found.
+    /// The statistics of `ANALYZE TABLE`.
     pub(crate) fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -140,7 +140,7 @@ impl Catalog {
         !is_hidden(database) && self.databases.read().contains_key(database)
     }
 
-    /// What is known of a database.
+    /// The options of a database.
     pub(crate) fn options(&self, database: &str) -> Option<DatabaseOptions> {
         self.databases.read().get(database).map(|entry| entry.options.clone())
     }
@@ -174,14 +174,14 @@ impl Catalog {
         hidden.flat_map(tables).collect()
     }
 
-    /// The number of a table that there is, damaged or not.
+    /// The number of an existing table, damaged or not.
     pub(crate) fn id_of(&self, database: &str, name: &str) -> Option<TableId> {
         let databases = self.databases.read();
         let entry = databases.get(database)?;
         entry.tables.get(name).map(|def| def.id).or_else(|| entry.broken.get(name).copied())
     }
 
-    /// The tables of a database that cannot be used, with what is wrong with them (1034).
+    /// The tables of a database that cannot be used, with the reason (1034).
     pub(crate) fn broken_tables(&self, database: &str) -> Vec<(String, TableId, Error)> {
         let databases = self.databases.read();
         let broken = databases.get(database).map(|entry| entry.broken.iter());
@@ -274,7 +274,8 @@ impl Catalog {
 }
 
 impl Drop for Catalog {
-    /// An engine that is not closed leaves no thread behind; the log has what there is to keep.
+    /// Dropping an engine that was not closed stops its threads; the log contains all durable
+    /// changes.
     fn drop(&mut self) {
         self.store.stop_maintenance();
         self.store.stop_syncing();
@@ -285,7 +286,7 @@ impl Drop for Catalog {
     }
 }
 
-/// Starts a thread that works on the store until it is told to stop.
+/// Starts a thread that works on the store until it is stopped.
 fn spawn(
     name: &str,
     store: &Arc<Database>,

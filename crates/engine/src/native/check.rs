@@ -1,5 +1,5 @@
-//! What is refused in the definition of a table, in MySQL's words. It is looked at as written,
-//! before it takes its normal form.
+//! Checks a table definition and refuses what MySQL refuses, with MySQL's errors. It sees the
+//! definition as written, before it is normalised.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assignment::{Policy, Target};
@@ -22,10 +22,10 @@ const KEY_PARTS_MAX: usize = 16;
 /// Most keys of a table.
 const KEYS_MAX: usize = 64;
 
-/// Checks a definition as it is written.
+/// Checks a definition as written.
 ///
 /// # Errors
-/// What MySQL refuses, and what native tables do not have (1235).
+/// Definitions that MySQL refuses, and clauses that native tables do not support (1235).
 pub(crate) fn check(definition: &TableDefinition, mode: Mode, policy: &Policy) -> Result<()> {
     table_name(&definition.name.name)?;
     if definition.temporary {
@@ -327,7 +327,7 @@ fn full_text_column(
     Ok(())
 }
 
-/// The name of a key, or what it will be called.
+/// The name of a key, or the name that it will get.
 fn shown_name(key: &KeyDefinition) -> &str {
     match (&key.name, key.parts.first().map(|part| &part.target)) {
         (Some(name), _) | (None, Some(KeyTarget::Column(name))) => name,

@@ -1,4 +1,4 @@
-//! The order of texts in keys: the weights that comparisons in queries use.
+//! Collation keys: texts in keys are ordered by the weights that comparisons in queries use.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pelorus_error::{Error, Result};
 use pelorus_store::SortKeyEncoder;
 use pelorus_types::{Collation, ColumnType};
 
-/// Gives texts the weights of their collation.
+/// Encodes texts as the weights of their collation.
 #[derive(Debug)]
 pub(crate) struct CollationKeys;
 

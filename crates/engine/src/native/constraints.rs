@@ -1,6 +1,5 @@
-//! What a definition says of every row: values of generated columns, and CHECK constraints. Both
-//! are expressions over the other columns of the row, which are bound anew for each statement,
-//! since `sql_mode` and the time zone are the session's.
+//! Generated columns and CHECK constraints. Both are expressions over the other columns of the row,
+//! which are bound again for each statement, since `sql_mode` and the time zone are the session's.
 
 mod place;
 
@@ -39,7 +38,7 @@ impl Rules {
     /// Binds the rules of a definition in normal form.
     ///
     /// # Errors
-    /// What is not computed here (1235).
+    /// Expressions that are not supported (1235).
     pub(crate) fn of(
         definition: &TableDefinition,
         targets: &[Target],
@@ -65,8 +64,8 @@ impl Rules {
         })
     }
 
-    /// Computes the generated columns of rows in stored form, from left to right. Gives what the
-    /// values left.
+    /// Computes the generated columns of rows in stored form, from left to right. Returns the
+    /// warnings.
     ///
     /// # Errors
     /// The first row with a value that its column cannot hold.
@@ -110,7 +109,7 @@ impl Rules {
     /// The rows that break a CHECK, in order, each with error 3819 of the first that it breaks.
     ///
     /// # Errors
-    /// What the expressions give.
+    /// Errors of the expressions.
     pub(crate) fn broken(
         &self,
         targets: &[Target],
@@ -166,7 +165,7 @@ impl NativeDef {
     /// The rules of the table for a statement; `None` if there are none.
     ///
     /// # Errors
-    /// What is not computed here (1235).
+    /// Expressions that are not supported (1235).
     pub(crate) fn rules(&self, context: &Arc<EvalContext>) -> Result<Option<Rules>> {
         let definition = &self.definition;
         let is_ruled = definition.checks.iter().any(|check| check.enforced)
@@ -184,7 +183,7 @@ pub(crate) fn not_assignable(def: &NativeDef, column: usize) -> Error {
     Error::new(Code::GeneratedColumnValue, text)
 }
 
-/// Error 1221: what a generated column does not have.
+/// Error 1221: an option that a generated column cannot have.
 pub(crate) fn not_of_generated(what: &str) -> Error {
     let text = format!("Incorrect usage of {what} and generated column");
     Error::new(Code::WrongUsage, text)
@@ -201,7 +200,7 @@ pub(crate) fn check_name(check: &CheckDefinition) -> &str {
 /// Checks the rules of a definition in normal form.
 ///
 /// # Errors
-/// What MySQL refuses, and what is not computed here (1235).
+/// What MySQL refuses, and expressions that are not supported (1235).
 pub(crate) fn check(definition: &TableDefinition, derived: &Derived, mode: Mode) -> Result<()> {
     for (at, column) in definition.columns.iter().enumerate() {
         if let Some(generated) = &column.generated {
@@ -432,7 +431,7 @@ pub(crate) fn adds_check(before: &TableDefinition, after: &TableDefinition) -> b
     after.checks.iter().any(|check| check.enforced && !before.checks.contains(check))
 }
 
-/// Error 3813 for a CHECK at a column of a definition as it is written.
+/// Error 3813 for a CHECK at a column of a definition as written.
 pub(crate) fn of_other_column(definition: &TableDefinition, check: &CheckDefinition) -> Error {
     // Its name may be one that it is given.
     let mut normal = definition.clone();

@@ -1,7 +1,8 @@
-//! Statements that define databases and tables.
+//! DDL of native databases and tables: `CREATE`, `DROP`, `TRUNCATE` and similar statements.
 //!
-//! Each takes the catalog's lock, checks, lets the store write it down durably, and shows it then.
-//! They wait for the disk, so sessions run them on a thread for that.
+//! Each statement takes the catalog's lock, checks, commits the change durably in the store, and
+//! then shows it. The statements wait for the disk, so sessions run them on a thread for blocking
+//! work.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ use crate::api::Done;
 use crate::diagnostics::Diagnostics;
 use crate::handle::Stop;
 
-/// Engines that native tables stand in for.
+/// Engines that native tables replace.
 const OTHER_ENGINES: [&str; 9] = [
     "InnoDB",
     "MyISAM",
@@ -45,7 +46,7 @@ const OTHER_ENGINES: [&str; 9] = [
     "ColumnStore",
 ];
 
-/// What a statement that defines something needs of its session.
+/// The session's state that a DDL statement needs.
 #[derive(Debug)]
 pub(crate) struct Definer {
     pub(crate) catalog: Arc<Catalog>,
@@ -67,10 +68,10 @@ pub(crate) struct Definer {
 }
 
 impl Definer {
-    /// Runs a statement. The rows of `CREATE TABLE ... SELECT` are its caller's business.
+    /// Runs a statement. The rows of `CREATE TABLE ... SELECT` are inserted by the caller.
     ///
     /// # Errors
-    /// Whatever MySQL would say, 1235 for what native tables do not have, and what the disk gives.
+    /// MySQL's errors, 1235 for what native tables do not have, and I/O errors.
     pub(crate) fn run(&self, statement: &TableStatement) -> Result<Done> {
         let _lock = self.catalog.define(&self.stop)?;
         let copied = match statement {
@@ -87,21 +88,21 @@ impl Definer {
         })
     }
 
-    /// Makes the table of `CREATE TABLE ... SELECT` and gives its number; `None` when
-    /// `IF NOT EXISTS` found a table of the name.
+    /// Makes the table of `CREATE TABLE ... SELECT` and gives its number; `None` when `IF NOT
+    /// EXISTS` found a table of the name.
     ///
     /// # Errors
-    /// Whatever MySQL would say.
+    /// MySQL's errors.
     pub(crate) fn create_for_rows(&self, create: &TableDefinition) -> Result<Option<TableId>> {
         let _lock = self.catalog.define(&self.stop)?;
         Ok(self.create(create)?.map(|def| def.id))
     }
 
-    /// Drops a table whose rows did not come. Where its name leads to another one by now, that is
-    /// somebody else's.
+    /// Drops a table whose rows were not inserted. If its name now refers to another table, that
+    /// one belongs to another session and stays.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     pub(crate) fn drop_unfilled(&self, database: &str, name: &str, id: TableId) -> Result<()> {
         // A statement that was killed clears up all the same.
         let _lock = self.catalog.define(&Stop::never())?;
@@ -213,7 +214,7 @@ impl Definer {
     /// Makes a table; `None` when `IF NOT EXISTS` found one.
     ///
     /// # Errors
-    /// Whatever MySQL would say.
+    /// MySQL's errors.
     fn create(&self, create: &TableDefinition) -> Result<Option<Arc<NativeDef>>> {
         let database = self.database_of(&create.name)?;
         let options = self.catalog.options(database).ok_or_else(|| unknown_database(database))?;
@@ -261,10 +262,10 @@ impl Definer {
         self.create_prepared(database, definition, mode).map(Some)
     }
 
-    /// Makes a table in a hidden database, which need not be there.
+    /// Creates a table in a hidden database, which need not exist.
     ///
     /// # Errors
-    /// Whatever MySQL would say, 1235 for what native tables do not have.
+    /// MySQL's errors, 1235 for what native tables do not have.
     pub(crate) fn create_hidden(
         &self,
         database: &str,
@@ -275,10 +276,10 @@ impl Definer {
         self.create_prepared(database, definition, self.mode).map(drop)
     }
 
-    /// Checks a definition and brings it into the form that is kept.
+    /// Checks a definition and normalises it for storage.
     ///
     /// # Errors
-    /// Whatever MySQL would say of it.
+    /// MySQL's errors.
     pub(super) fn prepare(&self, definition: &mut TableDefinition, mode: Mode) -> Result<()> {
         definition.columns.iter_mut().for_each(types::restore_json);
         let policy = self.policy();
@@ -296,8 +297,8 @@ impl Definer {
         Ok(())
     }
 
-    /// Warns of keys of a definition in normal form that do not do what they say, and that were
-    /// not there before.
+    /// Warns of keys that are not enforced, in a definition in normal form, unless the table
+    /// already had them.
     pub(super) fn warn_unheeded(
         &self,
         definition: &TableDefinition,
@@ -387,7 +388,7 @@ impl Definer {
         Ok(())
     }
 
-    /// Literal defaults of TIMESTAMP columns are written in the session's time zone and kept in
+    /// Literal defaults of TIMESTAMP columns are written in the session's time zone and stored in
     /// universal time.
     pub(super) fn settle_default(
         &self,
@@ -459,8 +460,8 @@ impl Definer {
         Ok(())
     }
 
-    /// Drops tables, by database, name and number, in one commit with what is kept of them and
-    /// other values of the store.
+    /// Drops tables, by database, name and number, in one commit with their values and other values
+    /// of the store.
     fn drop_all(&self, tables: &[(&str, &str, TableId)], mut forgets: Vec<Vec<u8>>) -> Result<()> {
         if tables.is_empty() && forgets.is_empty() {
             return Ok(());
@@ -508,7 +509,7 @@ impl Definer {
         Ok(())
     }
 
-    /// Gives a table another definition, and shows it under its name.
+    /// Replaces the definition of a table, and shows it under its name.
     pub(super) fn redefine(
         &self,
         def: &NativeDef,
@@ -598,7 +599,7 @@ fn is_short(column: &Column) -> bool {
     column.ty.wire == WireType::LongLong && column.ty.length < LONGER
 }
 
-/// What a computed column holds where it cannot be NULL and no value is given; of dates nothing is said.
+/// The default of a computed column that cannot be NULL; dates have none.
 fn zero_default(data_type: &TypeName, nullable: bool) -> Option<ColumnDefault> {
     let text = match data_type.base {
         _ if nullable => return None,
@@ -665,8 +666,9 @@ pub(super) fn unknown_database(name: &str) -> Error {
     Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))
 }
 
-/// Adds the columns of a query that a definition does not have yet. Those of native tables keep their
-/// defaults; what is computed has zero where it cannot be NULL, and is an INT where that has room for it.
+/// Adds the columns of a query that a definition does not have yet. Columns of native tables keep
+/// their defaults; a computed column has the default zero if it cannot be NULL, and is an INT if
+/// its values fit.
 ///
 /// # Errors
 /// A column of a type that cannot be stored (1235).

@@ -29,7 +29,7 @@ pub(crate) const ENGINE: &str = "Pelorus";
 /// The database of tables that are being made to take the place of others: no database has this name.
 pub(crate) const NOWHERE: &str = "";
 
-/// What a column holds in a row that does not name it.
+/// The default value of a column.
 #[derive(Clone, Debug)]
 pub(crate) enum DefaultValue {
     /// NOT NULL without a default, or a default that was dropped: error 1364, or the implicit one in
@@ -37,19 +37,19 @@ pub(crate) enum DefaultValue {
     None,
     /// A constant in stored form; NULL is one.
     Constant(Value),
-    /// The moment of the statement, with so many digits behind the seconds.
+    /// The moment of the statement, with so many digits after the seconds.
     CurrentTimestamp(u32),
     /// Computed for each row.
     Expression(Expression),
 }
 
-/// The column that counts by itself.
+/// The AUTO_INCREMENT column.
 #[derive(Clone, Debug)]
 pub(crate) struct AutoIncrement {
     /// Its position.
     pub(crate) column: usize,
-    /// The next number, shared by all definitions of the table. Whoever takes numbers persists
-    /// the new one under [`NativeDef::auto_key`] with its commit.
+    /// The next number, shared by all definitions of the table. A statement that takes numbers
+    /// persists the new one under [`NativeDef::auto_key`] with its commit.
     pub(crate) next: Arc<AtomicU64>,
 }
 
@@ -72,13 +72,13 @@ pub(crate) struct NativeDef {
     pub(crate) targets: Vec<Target>,
     /// Defaults by column.
     pub(crate) defaults: Vec<DefaultValue>,
-    /// What takes the place of a default that is missing, by column; in stored form.
+    /// The implicit default values by column, in stored form.
     pub(crate) implicit: Vec<Value>,
-    /// `ON UPDATE CURRENT_TIMESTAMP` by column: the digits behind the seconds.
+    /// `ON UPDATE CURRENT_TIMESTAMP` by column: the digits after the seconds.
     pub(crate) on_update: Vec<Option<u32>>,
     /// Columns that `*` leaves out.
     pub(crate) invisible: Vec<bool>,
-    /// The column that counts by itself.
+    /// The AUTO_INCREMENT column.
     pub(crate) auto: Option<AutoIncrement>,
     /// Positions of the primary key's columns, in the order of the key.
     pub(crate) key: Vec<usize>,
@@ -94,7 +94,7 @@ pub(crate) struct NativeDef {
     pub(crate) schema: TableSchema,
 }
 
-/// What is derived of a definition before there is a table.
+/// Data derived from a definition before the table exists.
 #[derive(Debug)]
 pub(crate) struct Derived {
     pub(crate) collation: Collation,
@@ -110,7 +110,7 @@ impl Derived {
     /// Derives what statements need of a definition in normal form.
     ///
     /// # Errors
-    /// What a type, a default, a key or the partitioning has wrong, in MySQL's words.
+    /// MySQL's errors in a type, a default, a key or the partitioning.
     pub(crate) fn of(database: &str, definition: &TableDefinition, mode: Mode) -> Result<Self> {
         let collation = table_collation(definition)?;
         let mut columns = Vec::new();
@@ -220,7 +220,7 @@ impl NativeDef {
         })
     }
 
-    /// What a commit says of the table that its changes were made for.
+    /// The identity of the table for which the changes of a commit were made.
     pub(crate) fn made_for(&self) -> (TableId, u64) {
         (self.id, self.generation)
     }
@@ -335,7 +335,7 @@ pub(crate) fn encode(database: &str, definition: &TableDefinition, mode: Mode) -
     Ok(format!("{database}\0{name}\0{}\0{text}", mode.within("")).into_bytes())
 }
 
-/// Reads what [`encode`] wrote: the database, the definition in normal form, its mode.
+/// Decodes the bytes of [`encode`]: the database, the definition in normal form, its mode.
 ///
 /// # Errors
 /// Bytes that are no definition (1034).

@@ -1,4 +1,5 @@
-//! When a commit to native tables is acknowledged: as the session says, or as the tables do.
+//! When a commit to native tables is acknowledged: the session's setting or the tables' setting
+//! decides.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ddl::TableDefinition;
@@ -6,7 +7,7 @@ use pelorus_store::Durability;
 
 use super::definition::NativeDef;
 
-/// What a session wants (`pelorus_durability`).
+/// The durability that a session requests (`pelorus_durability`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// As the tables say that are written to; all of them must be content with less.
@@ -27,7 +28,7 @@ impl Wanted {
         }
     }
 
-    /// What that means for a commit to some tables.
+    /// The durability of a commit to some tables.
     pub(crate) fn of<'d>(self, tables: impl IntoIterator<Item = &'d NativeDef>) -> Durability {
         let soon = match self {
             Self::Synced => false,

@@ -1,7 +1,7 @@
 //! Expressions over the columns of one table, as `PARTITION BY` allows them, and constants.
 //!
-//! TIMESTAMP columns are taken as they are stored, in universal time; MySQL allows nothing but
-//! `UNIX_TIMESTAMP` of them, which is the same in every time zone.
+//! TIMESTAMP columns are evaluated in universal time, as they are stored; MySQL allows only
+//! `UNIX_TIMESTAMP` of them, whose result is the same in every time zone.
 
 mod condition;
 mod stored;
@@ -71,7 +71,7 @@ enum Node {
     Call(Call, Vec<Node>),
 }
 
-/// What an expression is bound to.
+/// The columns to which an expression is bound.
 struct Scope<'a> {
     table: &'a str,
     targets: &'a [Target],
@@ -134,7 +134,7 @@ impl RowExpression {
         if self.root.has_dates() { Ok(()) } else { Err(zone_dependent()) }
     }
 
-    /// What has no column of its own that it is a function of.
+    /// An expression that is not a function of a single column.
     fn whole(root: Node) -> Self {
         let mut columns = Vec::new();
         root.columns(&mut columns);
@@ -144,7 +144,7 @@ impl RowExpression {
     /// Binds an expression whose values a column stores.
     ///
     /// # Errors
-    /// An unknown column (1054), and what is not computed here.
+    /// An unknown column (1054), and expressions that are not supported.
     pub(crate) fn of_column(
         tree: &Expr,
         table: &str,
@@ -159,7 +159,7 @@ impl RowExpression {
     /// Binds a condition, so that its values say whether it is true: 1 or 0.
     ///
     /// # Errors
-    /// An unknown column (1054), and what is not computed here.
+    /// An unknown column (1054), and expressions that are not supported.
     pub(crate) fn of_condition(
         tree: &Expr,
         table: &str,
@@ -173,7 +173,7 @@ impl RowExpression {
     /// Binds a CHECK: its values are 0 for rows that break it.
     ///
     /// # Errors
-    /// An unknown column (1054), and what is not computed here.
+    /// An unknown column (1054), and expressions that are not supported.
     pub(crate) fn of_check(
         tree: &Expr,
         table: &str,
@@ -202,7 +202,7 @@ impl RowExpression {
     /// The values for some rows. `column` gives the array of a position.
     ///
     /// # Errors
-    /// What the functions give.
+    /// Errors of the functions.
     pub(crate) fn evaluate<'a>(
         &self,
         rows: usize,
@@ -215,7 +215,7 @@ impl RowExpression {
 /// The value of an expression without columns.
 ///
 /// # Errors
-/// What the expression gives; a column (1054).
+/// Errors of the expression; a column (1054).
 pub(crate) fn constant(
     tree: &Expr,
     mode: Mode,
@@ -229,7 +229,7 @@ pub(crate) fn constant(
     Ok((value_at(&array, &ty, 0)?, ty))
 }
 
-/// A constant names no column, so that nobody asks for one.
+/// A constant names no column, so this is never called.
 fn unreachable_column<'a>() -> &'a ArrayRef {
     static EMPTY: std::sync::LazyLock<ArrayRef> =
         std::sync::LazyLock::new(|| Arc::new(arrow::array::NullArray::new(1)));

@@ -1,4 +1,4 @@
-//! Foreign keys follow the tables and columns that they name when these get other names.
+//! Adapts foreign keys when the tables and columns that they name are renamed.
 
 use std::sync::Arc;
 
@@ -31,8 +31,7 @@ pub(super) fn renamed_columns(
     pairs.collect()
 }
 
-/// Gives the columns of a table that foreign keys refer to their new names. Says whether there were
-/// any.
+/// Renames the columns in foreign keys that refer to them. Returns whether there were any.
 pub(super) fn rename_referred(
     definition: &mut TableDefinition,
     own: &str,
@@ -83,11 +82,10 @@ impl Definer {
         others
     }
 
-    /// Gives tables other names, in other databases perhaps, and others the foreign keys that follow,
-    /// all of them in one step.
+    /// Renames and moves tables, and adapts the foreign keys of others, all in one step.
     ///
     /// # Errors
-    /// Definitions that cannot be, of which nothing is written, and what the disk gives.
+    /// Invalid definitions, of which nothing is written, and I/O errors.
     pub(super) fn redefine_all(&self, moved: &[Redefined], others: &[Redefined]) -> Result<()> {
         if moved.is_empty() && others.is_empty() {
             return Ok(());
@@ -100,10 +98,10 @@ impl Definer {
     }
 }
 
-/// What the store is told of other definitions.
+/// The definitions as the store receives them.
 ///
 /// # Errors
-/// Definitions that cannot be.
+/// Invalid definitions.
 pub(super) fn written(changed: &[Redefined]) -> Result<Vec<(TableId, Vec<u8>)>> {
     let encode = |(def, database, definition): &Redefined| {
         // What is wrong with it shows before anything is written.
@@ -113,7 +111,7 @@ pub(super) fn written(changed: &[Redefined]) -> Result<Vec<(TableId, Vec<u8>)>> 
     changed.iter().map(encode).collect()
 }
 
-/// What the catalog shows instead of tables once the store has their other definitions.
+/// The tables that the catalog shows after the store has the new definitions.
 pub(super) fn shown(changed: &[Redefined]) -> Result<Vec<(&NativeDef, NativeDef)>> {
     changed
         .iter()

@@ -185,11 +185,11 @@ pub(super) fn rows(def: &NativeDef, snapshot: &Snapshot) -> Option<u64> {
 /// Bytes of a table's file. Rows that are in memory alone count when they have been written into it.
 #[derive(Debug)]
 pub(super) struct Sizes {
-    /// What the present state takes.
+    /// Bytes of the current state.
     pub(super) data: u64,
     /// The rest of the file.
     pub(super) free: u64,
-    /// What a row takes on average.
+    /// Average bytes of a row.
     pub(super) row: u64,
 }
 
@@ -249,7 +249,7 @@ fn table_cell(def: &NativeDef, (rows, sizes): (Option<u64>, &Sizes), name: &str)
     })
 }
 
-/// The next number of the column that counts by itself.
+/// The next number of the AUTO_INCREMENT column.
 pub(super) fn auto_increment(def: &NativeDef) -> Option<u64> {
     def.auto.as_ref().map(|auto| auto.next.load(Ordering::Relaxed))
 }
@@ -283,7 +283,7 @@ pub(super) fn key_word(flags: Flags) -> &'static str {
     }
 }
 
-/// What `Extra` says of a column.
+/// The text of `Extra` for a column.
 pub(super) fn extra(def: &NativeDef, at: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     let Some(column) = def.definition.columns.get(at) else { return String::new() };
@@ -381,7 +381,7 @@ fn text_lengths(target: &pelorus_functions::assignment::Target, base: Base) -> O
     }
 }
 
-/// Digits of a number, and those behind the point.
+/// Digits of a number, and those after the point.
 fn numeric(def: &NativeDef, at: usize) -> Option<(u64, Option<u64>)> {
     let data_type = &def.definition.columns.get(at)?.data_type;
     let ty = &def.targets.get(at)?.ty;
@@ -445,7 +445,7 @@ pub(super) fn holds_null(def: &NativeDef, part: &KeyPart) -> bool {
     }
 }
 
-/// What MySQL says of a key in InnoDB, which makes a BTREE also of what says HASH.
+/// The index type that MySQL shows for a key in InnoDB: BTREE even if the definition says HASH.
 pub(super) fn index_type(key: &KeyDefinition) -> &'static str {
     if key.kind == KeyKind::FullText { "FULLTEXT" } else { "BTREE" }
 }

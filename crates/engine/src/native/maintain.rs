@@ -1,4 +1,5 @@
-//! The statements on whole tables: `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR` and `CHECKSUM TABLE` of native tables.
+//! Maintenance statements: `ANALYZE`, `CHECK`, `OPTIMIZE`, `REPAIR` and `CHECKSUM TABLE` of native
+//! tables.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::Maintenance;
@@ -11,15 +12,15 @@ use crate::result_table::{ResultTable, nullable_text};
 /// MySQL's words for histograms of several tables.
 const ONE_TABLE: &str = "Only one table can be specified while modifying histogram statistics.";
 
-/// What is said of a table: the kind of message and its text.
+/// A message about a table: its kind and its text.
 pub(super) type Message = (&'static str, String);
 
 impl Definer {
     /// Runs one of the statements on tables. `CHECK` ends when it is stopped.
     ///
     /// # Errors
-    /// A name without database (1046), a table that is named twice (1066), verbs that native tables do not have (1235), what MySQL
-    /// refuses in `UPDATE HISTOGRAM`, and 1317 for what was stopped.
+    /// A name without database (1046), a table that is named twice (1066), verbs that native tables
+    /// do not have (1235), errors of `UPDATE HISTOGRAM`, and 1317 if the statement was stopped.
     pub(crate) fn maintain(&self, maintenance: &Maintenance) -> Result<ResultTable> {
         let Maintenance { verb, tables, histogram, quick } = maintenance;
         if !matches!(verb.as_str(), "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR") {
@@ -86,7 +87,7 @@ impl Definer {
     }
 }
 
-/// What is said when a statement could not be carried out.
+/// The message of a statement that could not be executed.
 fn failed(error: &Error) -> Vec<Message> {
     vec![("error", pelorus_error::display_chain(error)), ("status", "Operation failed".to_owned())]
 }

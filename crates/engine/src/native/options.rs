@@ -1,8 +1,8 @@
-//! Options in statements that define native tables: which there are, and which promise what native
-//! tables do not keep.
+//! Options in statements that define native tables: the known ones, and those that are refused
+//! because native tables cannot fulfil them.
 //!
-//! The parser takes every option, since texts of other servers have options that no list knows.
-//! Here a word that is misspelt must not look like one that works.
+//! The parser accepts every option, since definitions of other servers have options that no list
+//! contains. Here a misspelt option must be an error and not be ignored.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ddl::{
@@ -65,11 +65,11 @@ const OF_PARTITIONS: [&str; 8] = [
     "TABLESPACE",
 ];
 
-/// Looks at the options of a statement.
+/// Checks the options of a statement.
 ///
 /// # Errors
-/// Options that there are not, or of which only one can count (1064), and those that would promise
-/// what is not kept (1235).
+/// Unknown options, conflicting options (1064), and options that native tables cannot fulfil
+/// (1235).
 pub(crate) fn check(statement: &TableStatement) -> Result<()> {
     match statement {
         TableStatement::Create(definition) => {
@@ -88,7 +88,7 @@ pub(crate) fn check(statement: &TableStatement) -> Result<()> {
     }
 }
 
-/// Whether a table can have an option, as it is.
+/// Whether a table can have an option unchanged.
 pub(crate) fn is_kept(option: &TableOption) -> bool {
     of_table(&[option]).is_ok()
 }
@@ -143,7 +143,7 @@ fn of_partition(partition: &PartitionDefinition) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what whoever wrote it would rely on.
+/// Refuses an option on which its author would rely.
 fn promise(option: &TableOption) -> Result<()> {
     let is = |words: &[&str]| words.iter().any(|word| option.value.eq_ignore_ascii_case(word));
     let advice = match option.name.as_str() {

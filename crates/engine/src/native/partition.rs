@@ -1,10 +1,11 @@
-//! Which partition a row belongs to.
+//! Partitioning: the partition key of a row.
 //!
-//! A partition has a key, bytes that the store keeps. Tables without partitioning have one
-//! partition, with the empty key. `PARTITION BY (expressions)` has a partition for each
-//! combination of values, whose key is made of the values (`encode`). MySQL's RANGE and LIST have
-//! partitions by name, and the key is the name in lower case, so that it stays when others come
-//! and go; HASH and KEY number them, and the key is the number (32 bits, big-endian).
+//! A partition has a key, whose bytes the store uses. Tables without partitioning have one
+//! partition, with the empty key. `PARTITION BY (expressions)` has a partition for each combination
+//! of values, whose key encodes the values (`encode`). MySQL's RANGE and LIST have named
+//! partitions, and the key is the name in lower case, so that it does not change when other
+//! partitions are added or dropped. HASH and KEY number them, and the key is the number (32 bits,
+//! big-endian).
 //!
 //! Invariant: rows of equal primary keys have equal partition keys. The expressions use columns of
 //! the primary key only, and texts count by their weights under the column's collation.
@@ -50,8 +51,7 @@ pub(crate) fn name_key(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// Where a name stands among those of partitions, in any case; most are of ASCII, for which nothing
-/// has to be written down.
+/// The position of a partition's name, case-insensitively; most names are ASCII and need no copy.
 pub(crate) fn place_of_name<'a>(
     mut names: impl Iterator<Item = &'a str> + Clone,
     name: &str,
@@ -74,9 +74,9 @@ pub(crate) struct Partitioner {
     /// Partitions by name, in order; those of `PARTITION BY (expressions)` have none.
     named: Vec<Named>,
     /// Two of them have one key: earlier versions took names that differ in the case of letters
-    /// beyond ASCII alone. Where a partition stands does not say all of what it holds then.
+    /// beyond ASCII alone. The position of a partition then does not determine its rows.
     has_twins: bool,
-    /// What the latest question asked: many partitions are asked the same.
+    /// The latest conditions: many partitions are tested against the same.
     latest: Mutex<Option<prune::Question>>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Named {
     pub(crate) name: String,
     /// The key in the store.
     pub(crate) key: Vec<u8>,
-    /// What `information_schema.PARTITIONS` says of its values.
+    /// The partition's description in `information_schema.PARTITIONS`.
     pub(crate) description: Option<String>,
     /// Its comment.
     pub(crate) comment: String,
@@ -134,7 +134,7 @@ impl Partitioner {
     /// the positions of the primary key.
     ///
     /// # Errors
-    /// What MySQL says of partitionings that cannot be: 1503, 1493, 1517, 1564, ...
+    /// What MySQL says of partitionings that cannot be: 1503, 1493, 1517, 1564,...
     pub(crate) fn of(
         definition: &TableDefinition,
         targets: &[Target],
@@ -163,7 +163,7 @@ impl Partitioner {
         place_of_name(self.named.iter().map(|it| it.name.as_str()), name).map(|at| &self.named[at])
     }
 
-    /// Where a partition stands among those that have names, by its key.
+    /// The position of a named partition, by its key.
     pub(crate) fn place_of(&self, key: &[u8]) -> Option<usize> {
         self.named.iter().position(|named| named.key == key)
     }

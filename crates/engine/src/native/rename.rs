@@ -1,6 +1,6 @@
-//! `RENAME TABLE`: tables change their names, and their databases perhaps, all of them in one commit.
-//! Tables that change places are there at every moment, for readers and after a crash. Foreign keys
-//! that refer to them follow, in the same commit.
+//! `RENAME TABLE`: renames or moves any number of tables in one commit. Tables that exchange names
+//! exist at every moment, for readers and after a crash. Foreign keys that refer to them are
+//! adapted in the same commit.
 
 use std::sync::Arc;
 
@@ -43,10 +43,11 @@ impl Moved {
 }
 
 impl Definer {
-    /// `RENAME TABLE`. A pair sees what those before it have done.
+    /// `RENAME TABLE`. A pair sees the result of the previous ones.
     ///
     /// # Errors
-    /// A table that is not there (1146) or cannot be used (1034), and what [`Self::free_place`] gives.
+    /// A table that is not there (1146) or cannot be used (1034), and errors of
+    /// [`Self::free_place`].
     pub(super) fn rename(&self, pairs: &[(TableName, TableName)]) -> Result<()> {
         let mut moved: Vec<Moved> = Vec::new();
         for (from, to) in pairs {
@@ -98,16 +99,16 @@ impl Definer {
         Ok(database)
     }
 
-    /// Gives a table the place that [`Moved`] says, and does nothing else to it.
+    /// Moves a table to the place in [`Moved`], without other changes.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     pub(super) fn take_place(&self, moved: &Moved) -> Result<()> {
         self.carry_out(std::slice::from_ref(moved))
     }
 
-    /// Gives a definition that a table is to have anyway the place that it moves to, and adds the
-    /// tables whose foreign keys follow to those that change in the same commit. Gives the database.
+    /// Adapts the new definition of a table to the place to which it moves, and adds the tables
+    /// whose foreign keys follow to those that change in the same commit. Returns the database.
     pub(super) fn place_with(
         &self,
         moved: &Moved,

@@ -1,5 +1,5 @@
-//! The hidden row number of tables that are made without a primary key, where
-//! `sql_generate_invisible_primary_key` asks for it: MySQL's invisible column `my_row_id`.
+//! `sql_generate_invisible_primary_key`: MySQL's invisible column `my_row_id` of tables that are
+//! created without a primary key.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::Mode;

@@ -12,10 +12,11 @@ use super::definition::{ENGINE, NativeDef, key_name};
 use super::{info, statistics, types};
 use crate::result_table::{Cell, ResultTable, int, nullable_text, text};
 
-/// What a `SHOW` tells of a native database; `None` when it tells nothing that is ours to tell.
+/// The result of a `SHOW` about a native database; `None` if the statement is not about native
+/// databases.
 ///
 /// # Errors
-/// No such table (1146), and what native databases do not have (1235).
+/// No such table (1146), and objects that native databases do not have (1235).
 pub(crate) fn show(
     catalog: &Catalog,
     database: &str,

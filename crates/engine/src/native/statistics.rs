@@ -1,7 +1,8 @@
-//! What `ANALYZE TABLE` found: kept among the store's values, shown, and handed to the planner.
+//! The statistics of `ANALYZE TABLE`: stored with the store's values, shown, and passed to the
+//! planner.
 //!
 //! The store has the statistics of a table under `statistics/<number of the table>`. They can be
-//! computed again, so what cannot be read is passed over with a note in the server's log.
+//! computed again, so unreadable statistics are ignored with a note in the server's log.
 
 mod json;
 mod shown;
@@ -16,7 +17,7 @@ use pelorus_store::{Commit, Database, TableId, TableSchema, TableStatistics};
 pub(crate) use shown::column_statistics;
 pub(super) use shown::{cardinality, histograms};
 
-/// What begins the keys of statistics in the store.
+/// The prefix of the keys of statistics in the store.
 const PREFIX: &str = "statistics/";
 
 /// The statistics of all tables.
@@ -27,7 +28,7 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Reads what the store has.
+    /// Reads the statistics in the store.
     pub(super) fn open(store: &Arc<Database>) -> Self {
         let mut tables = BTreeMap::new();
         for (key, value) in store.values(PREFIX.as_bytes()) {
@@ -45,15 +46,15 @@ impl Statistics {
         Self { store: Arc::clone(store), tables: RwLock::new(tables) }
     }
 
-    /// What is known of a table.
+    /// The statistics of a table.
     pub(crate) fn of(&self, id: TableId) -> Option<Arc<TableStatistics>> {
         self.tables.read().get(&id).cloned()
     }
 
-    /// Changes what is known of a table, durably. The caller keeps others from doing so meanwhile.
+    /// Changes the statistics of a table durably. The caller prevents concurrent changes.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     pub(super) fn change<T>(
         &self,
         id: TableId,
@@ -69,7 +70,7 @@ impl Statistics {
     /// Forgets a table, whose rows are gone.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     pub(super) fn forget(&self, id: TableId) -> Result<()> {
         if self.store.value(&key_of(id)).is_some() {
             self.write(id, None)?;
@@ -78,7 +79,7 @@ impl Statistics {
         Ok(())
     }
 
-    /// What is known of the columns that another table has taken over, by their numbers.
+    /// The statistics of columns that another table has taken over, by column number.
     pub(super) fn for_columns(
         &self,
         id: TableId,

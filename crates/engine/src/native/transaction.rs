@@ -1,18 +1,19 @@
-//! What an open transaction has written to native tables: rows by primary key, kept in memory until
-//! `COMMIT` makes one commit of them.
+//! The write buffer of an open transaction on native tables: rows by primary key in memory until
+//! `COMMIT` writes them in one commit.
 //!
-//! Invariants: an entry's row is the last one that the transaction wrote under the key; whether the
-//! key was there in the transaction's snapshot never changes, so that a row that the transaction
-//! both made and deleted leaves no trace. All reads of the transaction are of its snapshot with its
-//! own rows over it; a key that somebody else writes meanwhile is found out by the commit (1213).
+//! Invariants: an entry's row is the last one that the transaction wrote under the key. Whether the
+//! key existed in the transaction's snapshot never changes, so that a row that the transaction both
+//! inserted and deleted leaves no trace. All reads of the transaction see its snapshot with its own
+//! rows over it; a conflicting write of another session to the same key is detected by the commit
+//! (1213).
 //!
-//! Statements that fail and savepoints go back by a list of what keys were before, newest last. It
-//! goes back as far as the oldest savepoint, so that it takes no longer, and no more memory, than
-//! what was written since. Rows that were locked stay so when a savepoint takes everything else
-//! back, as InnoDB keeps its locks.
+//! A failed statement and a rollback to a savepoint use an undo list of earlier entries, newest
+//! last. The list reaches back to the oldest savepoint, so that its time and memory are bounded by
+//! what was written since. Rows that were locked stay locked after a rollback to a savepoint, as
+//! InnoDB keeps its locks.
 //!
-//! What reads see of a table is kept from one to the next: its keys, and the rows of each batch that
-//! has not changed since.
+//! Reads of a table reuse the keys of the previous read, and the rows of each batch that has not
+//! changed since.
 
 mod undo;
 
@@ -38,16 +39,16 @@ use undo::{Step, UndoLog};
 /// Most rows and bytes of several statements that are kept in one batch.
 const JOINED_ROWS: usize = 4096;
 const JOINED_BYTES: usize = 1 << 20;
-/// Most rows of one statement that are kept in one batch: what reads see of it is made anew when one
-/// of them changes.
+/// Most rows of one statement that are kept in one batch: what reads see of it is made again when
+/// one of them changes.
 const BATCH_ROWS: usize = 1 << 16;
-/// A statement asks after so many rows whether it is to stop.
+/// A statement checks for cancellation after so many rows.
 const ROWS_UNASKED: usize = 1 << 16;
 
-/// What is written, by table.
+/// The writes, by table.
 type Tables = HashMap<TableId, TableWrites>;
 
-/// What a statement reads of native tables.
+/// The version and uncommitted rows of native tables that a statement reads.
 #[derive(Clone, Debug)]
 pub(crate) struct NativeReads {
     /// The version.
@@ -56,15 +57,15 @@ pub(crate) struct NativeReads {
 }
 
 impl NativeReads {
-    /// Reads of a version that nobody has written over.
+    /// Reads of a version without uncommitted rows.
     pub(crate) fn at(pin: Arc<Snapshot>) -> Self {
         Self { pin, own: None }
     }
 
-    /// What the session's open transaction has written to a table up to now.
+    /// The rows that the session's open transaction has written to a table so far.
     ///
     /// # Errors
-    /// Rows that do not fit together, which is a bug.
+    /// Inconsistent rows, which is a bug.
     pub(crate) fn own(&self, table: TableId) -> Result<Option<OwnWrites>> {
         let Some(own) = &self.own else { return Ok(None) };
         own.lock().get(&table).map(|writes| writes.for_reads()).transpose()
@@ -107,7 +108,7 @@ impl NativeTransaction {
         Self { snapshot, tables, undo, savepoints, locked, held: memory.empty() }
     }
 
-    /// What its statements read.
+    /// The state that the transaction's statements read.
     pub(crate) fn reads(&self) -> NativeReads {
         NativeReads { pin: Arc::clone(&self.snapshot), own: Some(Arc::clone(&self.tables)) }
     }
@@ -133,7 +134,7 @@ impl NativeTransaction {
     /// there.
     ///
     /// # Errors
-    /// What reading rows that stay locked gives.
+    /// Errors of reading rows that stay locked.
     pub(crate) fn back_to(&mut self, name: &str, release: bool) -> Result<bool> {
         let found = self.savepoints.iter().rposition(|(known, _)| known.eq_ignore_ascii_case(name));
         let Some(at) = found else { return Ok(false) };
@@ -185,16 +186,16 @@ impl NativeTransaction {
         let oldest = self.savepoints.first().map_or(self.undo.end(), |(_, place)| *place);
         self.undo.forget_before(oldest);
         if self.savepoints.is_empty() {
-            // Nothing goes back behind the locks that there are.
+            // No undo step refers to a state before these locks.
             self.locked.clear();
         }
     }
 
-    /// Takes the changes of a statement in; nothing of them when it fails.
+    /// Applies the changes of a statement, all or none.
     ///
     /// # Errors
-    /// A key that is there (1062), more rows than one commit takes (1235), 1317 when `stop` is
-    /// asked, and what reading gives.
+    /// A duplicate key (1062), more rows than one commit takes (1235), 1317 if the statement is
+    /// stopped, and errors of reading.
     pub(crate) fn apply(&mut self, changes: &[Change], stop: &Stop) -> Result<Counts> {
         let more: usize = changes.iter().map(Change::bytes).sum();
         self.hold(self.bytes().saturating_add(more))?;
@@ -264,7 +265,7 @@ impl NativeTransaction {
     }
 }
 
-/// What a transaction has written to one table.
+/// The writes of a transaction to one table.
 #[derive(Debug)]
 struct TableWrites {
     def: Arc<NativeDef>,
@@ -272,9 +273,9 @@ struct TableWrites {
     batches: Vec<Batch>,
     /// Which of the rows of all batches, one after the other, are there.
     live: Vec<bool>,
-    /// What the keys of the entries and the batches take.
+    /// Bytes of the entries' keys and the batches.
     bytes: usize,
-    /// The keys of the entries, once somebody has read the table.
+    /// The keys of the entries, after the table has been read.
     hidden: OnceLock<Arc<HashSet<Vec<u8>>>>,
 }
 
@@ -284,9 +285,9 @@ struct Batch {
     columns: Vec<ArrayRef>,
     /// How many rows are in the batches before it.
     begin: usize,
-    /// What the values take.
+    /// Bytes of the values.
     bytes: usize,
-    /// The rows that are there, once somebody has read them.
+    /// The existing rows, after they have been read.
     shown: OnceLock<Vec<ArrayRef>>,
 }
 
@@ -358,7 +359,7 @@ impl TableWrites {
         }
     }
 
-    /// Joins the newest batches while one has no more rows than the one behind it: few batches are
+    /// Joins the newest batches while one has no more rows than the one after it: few batches are
     /// left of many statements with a row each, and no row is copied more than a dozen times. The
     /// numbers of rows stay what they are.
     fn join_small(&mut self) {
@@ -367,7 +368,7 @@ impl TableWrites {
             if first.rows() > second.rows() || rows > JOINED_ROWS || bytes > JOINED_BYTES {
                 return;
             }
-            // Batches that do not fit together are found out by whoever reads them.
+            // Batches that do not fit together are detected by their reader.
             let Ok(columns) = joined(&[first.columns.as_slice(), second.columns.as_slice()]) else {
                 return;
             };
@@ -484,8 +485,8 @@ impl TableWrites {
         Ok(())
     }
 
-    /// Writes rows under a mode, or deletes them. `besides` is what the rest of the transaction
-    /// takes.
+    /// Writes rows under a mode, or deletes them. `besides` is the memory of the rest of the
+    /// transaction.
     fn put(
         &mut self,
         snapshot: &Snapshot,
@@ -602,7 +603,7 @@ impl TableWrites {
         Ok(OwnWrites { hidden: Arc::clone(hidden), rows })
     }
 
-    /// What it did to some keys.
+    /// The transaction's changes to some keys.
     fn of_keys(&self, keys: &HashSet<&[u8]>) -> Result<OwnWrites> {
         let entries: HashMap<&[u8], Entry> =
             keys.iter().filter_map(|key| Some((*key, *self.entries.get(*key)?))).collect();

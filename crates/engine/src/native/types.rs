@@ -1,4 +1,5 @@
-//! Column types: what clients see of a column, and what its values are stored as.
+//! Column types of native tables: what clients see of a column, and the form in which its values
+//! are stored.
 //!
 //! Lengths, decimals and flags are those that MySQL 8 reports for a column of a table.
 
@@ -26,9 +27,9 @@ pub(crate) use name::{history, restore_json, sql_type, type_name};
 
 /// Digits of a DECIMAL.
 const PRECISION_MAX: u32 = 65;
-/// Digits behind the point that values can have here and in MySQL.
+/// Digits after the point that values can have here and in MySQL.
 const SCALE_MAX: u32 = 30;
-/// Digits behind the seconds.
+/// Digits after the seconds.
 const FRACTION_MAX: u32 = 6;
 /// Most bytes of a VARCHAR or VARBINARY.
 const VARCHAR_BYTES_MAX: u32 = 65_535;
@@ -171,9 +172,9 @@ pub(crate) fn implicit(target: &Target) -> Result<Value> {
     }
 }
 
-/// Bytes that are shown as they are, and texts that a server made of what it stores.
+/// Bytes that are shown unchanged, and texts that a server made of its stored values.
 fn opaque(data_type: &TypeName) -> ColumnType {
-    /// What MySQL takes for VECTOR without a length.
+    /// MySQL's default length of VECTOR.
     const DIMENSIONS: u32 = 2048;
     let text = |chars: u32| {
         let mut ty = ColumnType::new(WireType::String, collation::UTF8MB4_GENERAL_CI, chars * 4, 0);

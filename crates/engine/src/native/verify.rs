@@ -1,7 +1,7 @@
-//! `CHECK TABLE`: whether a table is what it must be.
+//! `CHECK TABLE`: verifies the rows, the indexes and the partitions of a table.
 //!
-//! The store verifies what it keeps beside the rows ([`TableSnapshot::verify`]); which partition a
-//! row belongs to is known here. All of it is of one version, and nobody waits for it.
+//! The store verifies its redundant data against the rows ([`TableSnapshot::verify`]); the
+//! partition of each row is verified here. All checks read one version and block no other session.
 
 use std::ptr;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::handle::Stop;
 const BATCH_ROWS: usize = 8192;
 
 impl Definer {
-    /// What is said of a table. `quick` reads its rows, which compares all checksums, and counts
+    /// Messages about a table. `quick` reads its rows, which verifies all checksums, and counts
     /// them; otherwise everything is verified.
     ///
     /// # Errors
-    /// A definition that changes meanwhile (1412), 1317 when it is stopped, and what reading
-    /// gives.
+    /// A definition that changes meanwhile (1412), 1317 if the statement is stopped, and errors of
+    /// reading.
     pub(super) fn check_table(&self, def: &NativeDef, quick: bool) -> Result<Vec<Message>> {
         let snapshot = self.catalog.store().snapshot();
         let table = table_of(&snapshot, def)?;
@@ -70,7 +70,7 @@ impl Reader<'_> {
         let mut said: Vec<String> =
             problems.iter().map(|it| format!("{}, {it}", self.place(&it.key))).collect();
         match self.placed() {
-            // What cannot be read has been told.
+            // A part that cannot be read has been reported.
             Err(error) if error.code() == Code::FileDamaged && !said.is_empty() => {}
             found => said.extend(found?),
         }

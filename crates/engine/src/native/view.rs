@@ -1,5 +1,5 @@
-//! Native tables as the queries of one statement see them: all at one version, those that the
-//! session's open transaction has written with its own rows over it.
+//! Native tables as the queries of one statement see them: all at one version, with the uncommitted
+//! rows of the session's open transaction over it.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct NativeView {
     shown: String,
     reads: NativeReads,
     time_zone: TimeZone,
-    /// Now, in microseconds since 1970; nothing is known of what comes after.
+    /// Now, in microseconds since 1970; later moments are unknown.
     now_micros: i64,
     /// Copies of a part of their table are read as if they were the whole.
     as_whole: bool,
@@ -49,12 +49,12 @@ impl NativeView {
         Self { now_micros, ..self }
     }
 
-    /// The same, for who knows that copies may have a part of their table.
+    /// The same, for callers that handle filtered copies.
     pub(crate) fn with_whole_copies(self, as_whole: bool) -> Self {
         Self { as_whole, ..self }
     }
 
-    /// What of its table a copy has.
+    /// The part of its table that a copy has.
     fn part(&self, def: &NativeDef) -> Option<TablePart> {
         let part = if is_hidden(&def.database) { filter::part(def)? } else { return None };
         if self.as_whole {
@@ -176,7 +176,7 @@ fn has_key(def: &NativeDef, wanted: &str) -> bool {
 /// A definition that has changed since one of the two was taken (1412).
 pub(crate) fn table_of(pin: &Snapshot, def: &NativeDef) -> Result<Arc<TableSnapshot>> {
     let table = pin.table(def.id).map_err(|error| match error.code() {
-        // It was written anew after the version was pinned.
+        // It was written again after the version was pinned.
         Code::HistoryTooOld => Error::table_changed(),
         _ => error,
     })?;
@@ -187,7 +187,7 @@ fn same(def: &NativeDef, table: Arc<TableSnapshot>) -> Result<Arc<TableSnapshot>
     if table.generation() == def.generation { Ok(table) } else { Err(Error::table_changed()) }
 }
 
-/// Error 1210: what is read now would be something else later.
+/// Error 1210: a later read of this moment could return other rows.
 fn in_future(what: &str, newest: u64) -> Error {
     let text =
         format!("{what} lies in the future; the newest version is {newest} (@@pelorus_version)");

@@ -1,27 +1,29 @@
-//! Statements that change rows of native tables.
+//! DML on native tables: `INSERT`, `REPLACE`, `UPDATE`, `DELETE` and `LOAD DATA`.
 //!
-//! A statement is planned, which reads what it needs and makes all new rows in stored form, and then
-//! carried out: as one commit of the store, or into the session's open transaction. What was
-//! computed from a version is committed against that version; when somebody else wrote the same
-//! rows meanwhile (1213), the session plans it anew.
+//! A statement is first planned: it reads the rows that it needs and builds all new rows in stored
+//! form. Then it is executed, as one commit of the store or into the session's open transaction. A
+//! change is committed against the version from which it was computed. If another session wrote the
+//! same rows meanwhile (1213), the session plans the statement again.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | `insert` | `INSERT`, `REPLACE`: columns, defaults, `VALUES`, `SET` |
-//! | `fill` | literals into columns |
+//! | `values_fast_path` | literals into columns |
+//! | `default` | defaults of columns |
 //! | `select` | rows of a query into columns |
+//! | `storage_form` | rows of a query in the form of the store |
 //! | `on_duplicate` | `ON DUPLICATE KEY UPDATE` |
 //! | `update`, `update_joined`, `delete` | `UPDATE`, `DELETE` |
 //! | `load` | `LOAD DATA` |
 //! | `assign` | assignments, one after another |
-//! | `direct` | the same without a query |
+//! | `assignment_fast_path` | assignments without a query |
 //! | `auto` | AUTO_INCREMENT |
 //! | `change`, `commit` | changes into writes of the store |
-//! | `locked` | `FOR UPDATE`, `FOR SHARE` |
+//! | `select_for_update` | `FOR UPDATE`, `FOR SHARE` |
 //! | `lookup` | rows by key |
 //! | `query` | queries of tables, and of rows in memory |
-//! | `safe` | `sql_safe_updates` |
-//! | `sift` | rows without a partition |
+//! | `safe_updates` | `sql_safe_updates` |
+//! | `partition_check` | rows without a partition, rows that violate a CHECK |
 //! | `warnings` | warnings by row |
 
 mod assign;
@@ -67,17 +69,17 @@ use change::{Change, Counts};
 use warnings::Warnings;
 
 /// Most bytes of rows that one statement or transaction changes: they are one record of the log. In
-/// a transaction their keys count, too, and what savepoints need to go back.
+/// a transaction their keys and the undo list of savepoints count, too.
 pub(crate) const BYTES_MAX: usize = 768 << 20;
 
-/// A statement with what it sees of its session.
+/// A statement with the session's state that it sees.
 #[derive(Debug)]
 pub(crate) struct Statement<'s> {
     /// Native tables.
     pub(crate) catalog: &'s Catalog,
     /// The current database.
     pub(crate) database: Option<&'s str>,
-    /// What its queries see; they read the version of `reads`.
+    /// The context of its queries; they read the version of `reads`.
     pub(crate) context: QueryContext,
     /// The version that it reads.
     pub(crate) reads: NativeReads,
@@ -93,16 +95,16 @@ pub(crate) struct Statement<'s> {
     pub(crate) safe_updates: bool,
 }
 
-/// What a statement is about to do.
+/// The plan of a DML statement.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The changes.
     pub(crate) changes: Vec<Change>,
-    /// They were computed from what the statement read.
+    /// The changes were computed from rows that the statement read.
     pub(crate) depends: bool,
-    /// What values left.
+    /// The warnings of the values.
     pub(crate) warnings: Warnings,
-    /// What the client is told.
+    /// The report to the client.
     pub(crate) report: Report,
     /// AUTO_INCREMENT values.
     pub(crate) numbers: Numbers,
@@ -110,7 +112,7 @@ pub(crate) struct Plan {
     pub(crate) alike: u64,
 }
 
-/// What the client is told of a statement.
+/// The report of a statement to the client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Report {
     /// `INSERT` and `REPLACE`.
@@ -156,10 +158,10 @@ pub(crate) enum Report {
 }
 
 impl Statement<'_> {
-    /// Plans a statement that was parsed.
+    /// Plans a parsed statement.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words; 1235 for what is beyond us.
+    /// MySQL's errors of the statement; 1235 for unsupported clauses.
     pub(crate) async fn plan(mut self, change: &Parsed<'_>) -> Result<Plan> {
         match change {
             Parsed::Insert(insert) => {

@@ -1,4 +1,4 @@
-//! The servers file: JSON with a format number; passwords are sealed.
+//! The servers file: JSON with a format number; passwords are encrypted.
 
 use std::path::PathBuf;
 

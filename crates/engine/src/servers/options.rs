@@ -1,5 +1,5 @@
 //! The options of a linked server by name: one table for SQL, configuration file and command line,
-//! in both directions.
+//! for reading and for showing.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use pelorus_sql::statement::ServerOptions;
 
 use crate::servers::{Password, Server};
 
-/// Every option, with what it means; the order is that of `SHOW CREATE SERVER`.
+/// Every option with its meaning, in the order of `SHOW CREATE SERVER`.
 pub(crate) const OPTIONS: &[(&str, &str)] = &[
     ("HOST", "host name or address of the primary"),
     ("PORT", "TCP port; 3306 when left out"),
@@ -44,8 +44,9 @@ const WAY_OF_PASSWORD: [&str; 7] =
     ["HOST", "PORT", "SOCKET", "REPLICAS", "TLS", "TLS_CA", "CLEARTEXT_PASSWORD"];
 
 impl Server {
-    /// Refuses to send the password that is stored on another way than the one that it was given for,
-    /// unless `changes` give it again: who may change a server need not know its password.
+    /// Refuses to send the stored password over another channel than the one for which it was
+    /// given, unless `changes` include the password: an account that may change a server need not
+    /// know its password.
     ///
     /// # Errors
     /// 1210, with the options that change.
@@ -75,8 +76,8 @@ impl Server {
         ))
     }
 
-    /// How connections are encrypted: where it is not said, certificates are verified as soon as it
-    /// is known who may sign them.
+    /// The encryption of connections: by default, certificates are verified if the authority is
+    /// known.
     pub(crate) fn tls_mode(&self) -> TlsMode {
         match (self.tls, &self.tls_ca) {
             (Some(mode), _) => mode,
@@ -149,7 +150,7 @@ impl Server {
         Ok(())
     }
 
-    /// Sets what a statement says.
+    /// Sets the options of a statement.
     pub(crate) fn apply(&mut self, options: &ServerOptions) -> Result<()> {
         let databases = options.databases.as_ref().map(|all| {
             let one = |(there, here): &(String, String)| format!("{there} AS {here}");
@@ -186,7 +187,7 @@ impl Server {
     }
 
     /// The value of an option as it would be set; `None` when it has its default. The password is
-    /// never shown: a kept one gives stars.
+    /// never shown: a stored one is shown as asterisks.
     pub(crate) fn get(&self, option: &str) -> Option<String> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());

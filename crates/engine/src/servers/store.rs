@@ -1,4 +1,4 @@
-//! The definitions of linked servers that are known, those made by SQL on disk.
+//! The known definitions of linked servers; those made by SQL are stored on disk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// Reads what is stored and adds what the configuration gives. A configured server takes the
-    /// place of a stored one of the same name for this run.
+    /// Reads the stored definitions and adds those of the configuration. A configured server
+    /// replaces a stored one of the same name for this run.
     pub(crate) fn open(env: &Env, folder: &Path, configured: &[LinkSpec]) -> Result<Self> {
         let seal = Seal::open(env, folder)?;
         let path = folder.join("servers.json");
@@ -90,7 +90,7 @@ impl Servers {
         })
     }
 
-    /// Stores another definition under a name that is there.
+    /// Replaces the definition under an existing name.
     pub(crate) fn replace(&self, server: Server) -> Result<()> {
         self.change(|all| {
             all.insert(key(&server.name), server);
@@ -103,7 +103,7 @@ impl Servers {
         self.change(|all| all.remove(&key(name)).map(|_| ()).ok_or_else(|| no_such(name)))
     }
 
-    /// Refuses to change what the configuration would bring back at the next start.
+    /// Refuses changes that the configuration would undo at the next start.
     pub(crate) fn check_changeable(&self, name: &str) -> Result<Server> {
         let server = self.get(name)?;
         if server.configured {

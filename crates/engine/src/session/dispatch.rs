@@ -1,4 +1,4 @@
-//! Which statement goes where.
+//! Dispatches a statement to its handler.
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ impl Session {
         Ok(done())
     }
 
-    /// `FLUSH`: forgets what is cached; what does not exist here is refused.
+    /// `FLUSH`: clears caches; objects that do not exist here are refused.
     async fn flush(&mut self, words: &[String]) -> Result<Outcome> {
         let words: Vec<&str> = words
             .iter()
@@ -153,7 +153,7 @@ impl Session {
             .filter(|word| !matches!(*word, "NO_WRITE_TO_BINLOG" | "LOCAL"))
             .collect();
         match words.as_slice() {
-            // Accounts are read when somebody logs in.
+            // Accounts are read at each login.
             ["PRIVILEGES"] => self.engine.accounts().forget_failures(),
             ["TABLES" | "TABLE"] => {
                 self.engine.links().forget();

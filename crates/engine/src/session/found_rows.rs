@@ -1,8 +1,8 @@
-//! `SELECT SQL_CALC_FOUND_ROWS ... LIMIT`: the rows of the limit go to the client, and all are
+//! `SELECT SQL_CALC_FOUND_ROWS ... LIMIT`: the client gets the rows of the limit, and all rows are
 //! counted for `FOUND_ROWS()`.
 //!
-//! A query of one linked server goes there as it is, and `FOUND_ROWS()` is asked of the same
-//! connection. Any other runs here without its limit, which is applied to the result.
+//! A query of one linked server runs there unchanged, and `FOUND_ROWS()` is read on the same
+//! connection. Any other query runs here without its limit, which is applied to the result.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Statements that take next to no time whatever tables, sessions and servers there are. They run on
-//! the threads that let clients in, so that they are answered when all others compute.
+//! Light statements: statements that take a short time whatever tables, sessions and servers there
+//! are. They run on the threads that accept clients, so that they are answered when all other
+//! threads compute.
 
 use pelorus_sql::lexer::Lexer;
 use pelorus_sql::{Mode, Token, TokenKind};
@@ -12,12 +13,12 @@ const TOKENS: usize = 64;
 /// Most bytes of such a statement.
 const BYTES: usize = 16 << 10;
 
-/// What `SHOW` shows at once.
+/// The `SHOW` statements that are answered at once.
 const SHOWN: [&str; 5] = ["PROCESSLIST", "STATUS", "VARIABLES", "WARNINGS", "ERRORS"];
 
 impl Session {
-    /// Whether a text is one statement that takes next to no time: `KILL`, `SET` of plain values,
-    /// `SELECT` of constants and system variables, `SHOW` of what this server knows of itself.
+    /// Whether a text is one statement that takes a short time: `KILL`, `SET` of plain values,
+    /// `SELECT` of constants and system variables, `SHOW` of this server's own state.
     pub fn is_light(&self, sql: &str) -> bool {
         is_light(sql, self.mode)
     }
@@ -57,7 +58,7 @@ fn is_light(sql: &str, mode: Mode) -> bool {
     }
 }
 
-/// Whether a token can stand in a light statement; parentheses only where nothing is in them.
+/// Whether a token is allowed in a light statement; parentheses only if they are empty.
 fn is_plain(sql: &str, token: &Token, next: Option<&Token>) -> bool {
     match token.kind {
         TokenKind::Word

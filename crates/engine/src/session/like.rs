@@ -100,9 +100,9 @@ fn as_written(definer: &mut Definer) {
     definer.generates_keys = false;
 }
 
-/// Takes from a definition what MySQL's LIKE takes from it (foreign keys, the next number of
-/// AUTO_INCREMENT, the names of constraints), and what native tables never have. Gives what of it may
-/// be missed.
+/// Removes from a definition the parts that MySQL's LIKE removes (foreign keys, the next number of
+/// AUTO_INCREMENT, the names of constraints), and the parts that native tables never have. Returns
+/// the removed parts that users may miss.
 fn plain(source: &mut TableDefinition) -> Vec<String> {
     let mut missed = Vec::new();
     source.options.retain(|it| !matches!(it.name.as_str(), "AUTO_INCREMENT" | "ENGINE"));
@@ -139,7 +139,7 @@ fn plain(source: &mut TableDefinition) -> Vec<String> {
     missed
 }
 
-/// What a definition can do without: the columns have the same values all the same.
+/// An optional part of a definition: without it the columns have the same values.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Checks,
@@ -155,7 +155,7 @@ impl Part {
     }
 }
 
-/// What is left out until native tables take the rest.
+/// The parts that are removed until native tables accept the rest.
 const ATTEMPTS: [&[Part]; 4] =
     [&[], &[Part::Checks], &[Part::Partitions], &[Part::Checks, Part::Partitions]];
 

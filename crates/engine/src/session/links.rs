@@ -1,4 +1,4 @@
-//! Statements about linked servers.
+//! Statements about linked servers: `CREATE`, `ALTER` and `DROP SERVER`.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
@@ -15,8 +15,8 @@ const SERVER_EXISTS: u16 = 1476;
 const SERVER_MISSING: u16 = 1477;
 
 impl Session {
-    /// `CREATE SERVER`. The server is asked at once, so that a wrong host or password shows here
-    /// and not in the first report.
+    /// `CREATE SERVER`. A connection is tried at once, so that a wrong host or password is reported
+    /// here and not in the first report.
     pub(super) async fn create_server(&mut self, create: &CreateServer) -> Result<Outcome> {
         let servers = self.engine.servers();
         let exists = servers.get(&create.name).is_ok();

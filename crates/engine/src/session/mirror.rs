@@ -1,4 +1,4 @@
-//! Mirrors: the statements about them, and queries that read them.
+//! Statements about mirrors, and queries that read mirrors.
 
 mod check;
 mod zones;
@@ -36,9 +36,9 @@ pub(crate) use zones::Zones;
 pub(crate) struct Mirrored {
     /// The hidden database by the name of the linked one here.
     databases: BTreeMap<String, String>,
-    /// What TIMESTAMPs are shown in.
+    /// The time zone of TIMESTAMPs in results.
     pub(crate) time_zone: TimeZone,
-    /// Copies of a part of their table are read as if they were the whole.
+    /// Filtered copies are read as if they were complete.
     pub(crate) as_whole: bool,
     /// The kind of the one server whose answer this must be; of several, no server has the answer.
     pub(crate) of: Option<Flavour>,
@@ -295,7 +295,7 @@ impl Session {
     }
 
     /// The copies that answer a query, if all of its linked tables have some that are as fresh as
-    /// the session asks for.
+    /// the session requires.
     pub(super) async fn mirrored(&mut self, tables: &[TableName]) -> Option<Mirrored> {
         let engine = Arc::clone(&self.engine);
         if engine.mirrors().is_empty() || !self.variables.is_on("pelorus_mirrors") {
@@ -402,8 +402,9 @@ impl Session {
         let (zones, store) = (self.engine.zones(), self.engine.native().store());
         let (mirrors, name) = (self.engine.mirrors(), link.name().to_lowercase());
         let is_connected = mirrors.is_connected(&name);
-        // Who bears old rows gets the zone that a server which is away had. Others have just been
-        // told that there is nothing newer: it is there, and perhaps another since it was asked.
+        // A session that accepts old rows gets the last known zone of an unreachable server. For
+        // the others the server has just answered, and its zone may have changed since it was last
+        // read.
         let is_away = !is_connected && !most.is_zero();
         let last = if is_away { zones.last(link) } else { None };
         let patience = if last.is_some() { Duration::ZERO } else { patience };

@@ -1,4 +1,4 @@
-//! Statements that define and look after native databases and tables.
+//! DDL and maintenance statements on native databases and tables.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::api::{Outcome, RowFormat};
 use crate::native::blocking;
 use crate::native::ddl::Definer;
 
-/// A table whose rows are still to come; it is dropped unless they came, also where the statement is
-/// killed and nothing behind its last `await` runs.
+/// A table whose rows are still to come; it is dropped unless they came, also where the statement
+/// is killed and nothing after its last `await` runs.
 struct Unfilled {
     definer: Definer,
     /// Its database, name and number.
@@ -39,7 +39,7 @@ impl Session {
     /// Runs a statement that defines something native.
     ///
     /// # Errors
-    /// Whatever MySQL would say; 1235 for objects that native databases do not have.
+    /// MySQL's errors; 1235 for objects that native databases do not have.
     pub(super) async fn define_native(
         &mut self,
         view: &Arc<View>,

@@ -1,5 +1,5 @@
-//! Statements that change rows of native tables: plan, carry out, and again when somebody else was
-//! faster. `LOAD DATA LOCAL` asks the client for its file first.
+//! DML statements on native tables: they are planned, executed, and planned again after a conflict.
+//! `LOAD DATA LOCAL` first requests the file from the client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ const TRIES: u32 = 20;
 pub(super) struct Loading {
     loader: Loader,
     counts: Counts,
-    /// Rows that planning left out, of all pieces that were carried out.
+    /// Rows that planning left out, of all pieces that were executed.
     skipped: u64,
     /// AUTO_INCREMENT values of all of them.
     numbers: Numbers,
@@ -43,7 +43,7 @@ impl Session {
     /// Runs `INSERT`, `REPLACE`, `UPDATE` or `DELETE` on native tables.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words. Nothing of it is done then.
+    /// MySQL's errors of the statement. Nothing of it is done then.
     pub(super) async fn change_native(&mut self, sql: &str) -> Result<Outcome> {
         let memory = self.stage_memory();
         let read = || pelorus_sql::dml::parse(sql, self.mode);
@@ -63,8 +63,8 @@ impl Session {
         outcome
     }
 
-    /// Plans a statement and carries it out, again where somebody else was faster. `is_numbered` says
-    /// in the end whether it has made AUTO_INCREMENT values.
+    /// Plans and executes a statement, and repeats both after a conflict with another session.
+    /// `is_numbered` says in the end whether it has made AUTO_INCREMENT values.
     async fn change_until_done(
         &mut self,
         change: &Parsed<'_>,
@@ -108,7 +108,7 @@ impl Session {
             check_charset(charset)?;
         }
         if !load.local {
-            // As on a server, what else is wrong is told first.
+            // As on a server, other errors are reported first.
             let view = self.view();
             self.native_statement(&view).loader(load)?;
             return Err(Error::new(
@@ -135,8 +135,8 @@ impl Session {
         Ok(Outcome::File(load.file.clone()))
     }
 
-    /// Takes bytes of the file that [`Outcome::File`] asked for. After an error the rest of the
-    /// file is of no use, and [`Self::loaded`] gives the error.
+    /// Takes bytes of the file that [`Outcome::File`] requested. After an error the rest of the
+    /// file is ignored, and [`Self::loaded`] gives the error.
     pub async fn load(&mut self, bytes: &[u8]) {
         let Some(mut loading) = self.loading.take() else { return };
         if loading.failure.is_none()
@@ -170,7 +170,7 @@ impl Session {
         self.load_rows(loading).await.map(drop)
     }
 
-    /// Carries out what was read of the file.
+    /// Executes the rows that were read of the file.
     async fn load_rows(&mut self, loading: &mut Loading) -> Result<Plan> {
         let _change = self.engine.global_read_lock().change().await;
         let view = self.view();
@@ -179,7 +179,7 @@ impl Session {
         self.tell(&mut plan, &counts);
         loading.counts.add(&counts);
         loading.counts.ignored_rows.clear();
-        // What is told at the end is told of all pieces.
+        // The report at the end covers all pieces.
         loading.numbers = loading.numbers.then(plan.numbers);
         plan.numbers = loading.numbers;
         if let Some(first) = loading.numbers.first_made {
@@ -192,10 +192,10 @@ impl Session {
         Ok(plan)
     }
 
-    /// The file is over: what became of the statement.
+    /// The end of the file: returns the outcome of the statement.
     ///
     /// # Errors
-    /// What its rows broke; no file was asked for (1105).
+    /// Errors of its rows; no file was requested (1105).
     pub async fn loaded(&mut self) -> Result<Outcome> {
         let Some(mut loading) = self.loading.take() else {
             return Err(Error::internal("a file that nobody asked for"));
@@ -229,7 +229,7 @@ impl Session {
         Ok(Outcome::Done(plan.done(&loading.counts, found_rows, warnings)))
     }
 
-    /// Does what a plan says: at once, or in the open transaction.
+    /// Executes a plan: at once, or in the open transaction.
     pub(super) fn carry_out(&mut self, plan: &mut Plan, version: u64) -> Result<Counts> {
         let stop = self.stop.clone();
         let native = self.transaction.open.as_mut().and_then(|open| open.native.as_mut());
@@ -250,18 +250,18 @@ impl Session {
         Ok(counts)
     }
 
-    /// What the client and the session are told of a statement that was carried out.
+    /// The report of an executed statement to the client and the session.
     pub(super) fn changed(&mut self, plan: &mut Plan, counts: &Counts) -> Outcome {
         self.tell(plan, counts);
         Outcome::Done(plan.done(counts, self.login.found_rows, self.diagnostics.count()))
     }
 
-    /// Warnings and AUTO_INCREMENT values of a plan that was carried out.
+    /// Warnings and AUTO_INCREMENT values of a plan that was executed.
     fn tell(&mut self, plan: &mut Plan, counts: &Counts) {
         let mut warnings = std::mem::take(&mut plan.warnings);
         if let [change] = plan.changes.as_slice() {
             plan.numbers = plan.numbers.of_written(change, counts);
-            // Of more than fit, nobody will see the text.
+            // Texts beyond the limit are never shown.
             let shown = counts.ignored_rows.len().min(self.diagnostics.limit());
             for &row in &counts.ignored_rows[..shown] {
                 let Some((columns, at)) = change.put_at(row) else { continue };
@@ -293,7 +293,7 @@ impl Session {
         }
     }
 
-    /// What a statement that changes rows sees of this session.
+    /// The session's state that a DML statement sees.
     pub(super) fn native_statement<'s>(
         &'s self,
         view: &Arc<super::statement_snapshot::View>,

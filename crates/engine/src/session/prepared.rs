@@ -1,7 +1,7 @@
 //! Prepared statements: by number for the binary protocol, by name for `PREPARE`.
 //!
-//! A statement is kept as text. Its parameters become literals when it is executed, so that a
-//! linked server sees what it would see from a client that writes literals.
+//! A statement is stored as text. Its parameters become literals when it is executed, so that a
+//! linked server receives the text of a client that writes literals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,11 +38,11 @@ pub(super) struct Entry {
     parameters: u16,
     /// The names of its columns: those of the text with `?`, not with values.
     names: Arc<[String]>,
-    /// Where names without a database are looked for: what was current when it was prepared.
+    /// The database of names without one: the current database when it was prepared.
     database: Option<String>,
     /// How its text is to be read.
     mode: Mode,
-    /// What it counts for as long as it is there.
+    /// Its memory reservation.
     held: Arc<Held>,
 }
 
@@ -72,7 +72,7 @@ impl Held {
 
     /// Takes memory for texts of so many bytes (1041).
     fn resize(&mut self, texts: usize) -> Result<()> {
-        /// What a statement takes apart from texts, here and at the edge.
+        /// The overhead of a statement apart from texts, here and at the edge.
         const OVERHEAD: usize = 512;
         self.memory.try_resize(OVERHEAD + texts).map_err(Error::out_of_memory)
     }
@@ -153,7 +153,7 @@ impl Session {
                 }
                 _ => self.describe_query(sql).await?,
             },
-            // What other statements give is told when they are executed.
+            // Columns of other statements are sent when they are executed.
             _ => Vec::new(),
         };
         entry.names = columns.iter().map(|column| column.name.clone()).collect();
@@ -195,7 +195,7 @@ impl Session {
             | Statement::Execute(_)
             | Statement::ExecuteImmediate(_)
             | Statement::Deallocate(_)
-            // Nobody could ask the client for the file.
+            // There would be no client that could be asked for the file.
             | Statement::Write(Write { kind: WriteKind::Load, .. }) => {
                 return Err(Error::new(
                     Code::NotPreparable,
@@ -271,8 +271,8 @@ impl Session {
         outcome.map(|outcome| named(outcome, &entry))
     }
 
-    /// Lets the session read text and names as it did when a statement was prepared. Whoever calls
-    /// this calls [`Self::leave_prepared`], as [`Self::run`] does where a kill has come between.
+    /// Lets the session read text and names as it did when a statement was prepared. The caller
+    /// also calls [`Self::leave_prepared`], as [`Self::run`] does where a kill has come between.
     pub(super) fn enter_prepared(&mut self, entry: &Entry, has_parameters: bool) {
         let own = std::mem::replace(&mut self.database, entry.database.clone());
         self.own_database = Some(own);
@@ -322,7 +322,7 @@ impl Session {
     }
 }
 
-/// Gives the columns of a result the names that they had when the statement was prepared.
+/// Renames the columns of a result as they were when the statement was prepared.
 pub(super) fn named(outcome: Outcome, entry: &Entry) -> Outcome {
     let names = &entry.names;
     match outcome {

@@ -1,5 +1,5 @@
-//! Statements on a connection of the session's own: writes, schema changes, and everything inside a
-//! transaction. The text travels as it is, but for executable comments.
+//! The session's own connection to the primary: writes, schema changes, and everything inside a
+//! transaction. The text is sent unchanged except for executable comments.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Session {
             tokens.any(|token| token.kind == TokenKind::UserVariable)
         };
         if write.kind == WriteKind::Call && has_variables() {
-            // The procedure may change them, on a connection where nobody would see it.
+            // The procedure may change them, on a connection whose variables are not read.
             return Err(Error::unsupported("CALL with user variables as arguments"));
         }
         let place = self.place(&write.tables).await?;
@@ -394,8 +394,8 @@ impl Session {
         number.map_err(|error| self.after_failure(name, error))
     }
 
-    /// Finds out what `LAST_INSERT_ID()` is after statements on an own connection. What those answer
-    /// with may be a number that the statement gave, which changes nothing.
+    /// Reads `LAST_INSERT_ID()` after statements on the session's own connection. The number in
+    /// their answers may be one that the statement gave, which does not change it.
     ///
     /// # Errors
     /// A server that went away.
@@ -414,8 +414,8 @@ impl Session {
         Ok(())
     }
 
-    /// Lets an own connection know what `LAST_INSERT_ID()` is where a text for it asks: a native
-    /// table, another server or `SET` may have made it.
+    /// Sets `LAST_INSERT_ID()` on an own connection if a text for it reads it: a native table,
+    /// another server or `SET` may have changed it.
     async fn tell_insert_id(&mut self, name: &str, sql: &str) -> Result<()> {
         let id = self.last_insert_id;
         let Some(own) = self.transaction.pinned.get_mut(name) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Queries: where they run, and the context that they run in.
+//! Queries of a session: where they run, and the context that they run in.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,11 +97,11 @@ impl Session {
         None
     }
 
-    /// Protects the rows that a locking query finds, for the open transaction. One that only reads
-    /// makes nothing of them that would have to be protected.
+    /// Protects the rows that a locking query finds, for the open transaction. A transaction that
+    /// only reads needs no protection.
     ///
-    /// The query is asked twice, for the rows and for its answer: both see the same moment, version and
-    /// variables, so that no row is shown that is not protected.
+    /// The query runs twice, for the rows and for its result: both see the same moment, version and
+    /// variables, so that every returned row is protected.
     pub(super) async fn lock_native(&mut self, view: &Arc<View>, sql: &str) -> Result<()> {
         if self.transaction_is_read_only() {
             let is_write = has_for_update(sql, self.mode);
@@ -239,7 +239,7 @@ impl Session {
 
     /// Waits a moment after an error that says that a table's definition has just changed (1412),
     /// as MySQL waits for the lock of a table. `false`: the error is the statement's, because the
-    /// transaction must not see another version, or because this goes on for seconds.
+    /// transaction must not see another version, or because the error has recurred for seconds.
     pub(super) async fn waits_for_change(&self, error: &Error, tries: &mut u32) -> bool {
         if error.code() != Code::TableChanged
             || *tries >= CHANGE_TRIES
@@ -270,13 +270,13 @@ impl Session {
         Ok(ResultSet { columns: result.columns, rows })
     }
 
-    /// What a query needs to know of this session.
+    /// The context of a query of this session.
     pub(super) fn context(&self, view: &Arc<View>) -> QueryContext {
         self.context_over(view, None)
     }
 
-    /// The same for a query of the client's own, which `sql_select_limit` limits. Whoever comes here
-    /// has seen to its locks, or only describes it.
+    /// The same for a query of the client's own, which `sql_select_limit` limits. The caller
+    /// handles its locks, or only describes it.
     pub(super) fn context_of_query(&self, view: &Arc<View>) -> QueryContext {
         let mut context = self.context(view);
         context.options.select_limit = self.select_limit();
@@ -336,8 +336,8 @@ impl Session {
         self.variables.get("sql_mode").text().split(',').any(|mode| mode == word)
     }
 
-    /// What linked servers are told. Defaults are left out where servers differ in them: the zone
-    /// `SYSTEM` is the server's own, and MariaDB has no `utf8mb4_0900_ai_ci`.
+    /// The settings that linked servers receive. Defaults are omitted where servers differ: the
+    /// zone `SYSTEM` is the server's own, and MariaDB has no `utf8mb4_0900_ai_ci`.
     pub(super) fn link_settings(&self) -> SessionSettings {
         let text = |name| self.variables.get(name).text().to_owned();
         let zone = text("time_zone");
@@ -417,7 +417,7 @@ impl Session {
     /// The value of one expression.
     ///
     /// # Errors
-    /// Whatever the expression gives; more than one column (1241).
+    /// Errors of the expression; more than one column (1241).
     pub(super) async fn evaluate(&mut self, view: &Arc<View>, expression: &str) -> Result<Typed> {
         if let Some(value) = self.simple_value(view, expression)? {
             return Ok(value);
@@ -435,10 +435,11 @@ impl Session {
         Ok((value, column.ty))
     }
 
-    /// Runs the expressions of `SET`, `DO` and the like, where a query with them would run.
+    /// Runs the expressions of `SET`, `DO` and similar statements, on the server on which a query
+    /// with them would run.
     ///
     /// # Errors
-    /// Whatever the expressions give.
+    /// Errors of the expressions.
     pub(super) async fn run_expressions(
         &mut self,
         view: &Arc<View>,

@@ -21,8 +21,8 @@ use crate::variables::{VarValue, Variable, find};
 const TRUNCATED: u16 = 1292;
 
 impl Session {
-    /// `SET`. Expressions see the values from before the statement, and an error undoes what the
-    /// statement has set already.
+    /// `SET`. Expressions see the values from before the statement, and an error undoes the
+    /// assignments of the statement.
     pub(super) async fn set(
         &mut self,
         view: &Arc<View>,
@@ -187,7 +187,7 @@ impl Session {
         self.after_set(variable.name, &old_autocommit).await
     }
 
-    /// What setting some variables means for others.
+    /// The consequences of setting some variables.
     async fn after_set(&mut self, name: &str, old_autocommit: &VarValue) -> Result<()> {
         match name {
             "autocommit" => {

@@ -1,4 +1,5 @@
-//! `SHOW` and `DESCRIBE`: about linked databases the server answers, about Pelorus itself we do.
+//! `SHOW` and `DESCRIBE`: for linked databases the server answers, for native databases and the
+//! server's own state Pelorus answers.
 
 mod accounts;
 mod filter;
@@ -62,7 +63,7 @@ impl Session {
         }
     }
 
-    /// What is ours, as a small result with `LIKE` and `WHERE`.
+    /// `SHOW` about our own objects, as a small result with `LIKE` and `WHERE`.
     async fn show_own(
         &mut self,
         view: &Arc<View>,
@@ -124,7 +125,7 @@ impl Session {
         }
     }
 
-    /// What concerns one database.
+    /// `SHOW` about one database.
     async fn show_in_database(
         &mut self,
         view: &Arc<View>,

@@ -1,4 +1,4 @@
-//! The frame of every statement: rights, kill, time limit, warnings and counters.
+//! The lifecycle of a statement: privileges, kill, time limit, warnings and counters.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -103,7 +103,7 @@ impl Session {
         }
     }
 
-    /// Counts what a long text becomes while a statement is read: tokens, a tree, values.
+    /// Counts the memory of a long text while a statement is read: tokens, a tree, values.
     fn hold_text(&self, sql: &str) -> Result<Reservation> {
         /// Shorter ones are not counted.
         const LONG: usize = 64 << 10;
@@ -113,8 +113,8 @@ impl Session {
         self.engine.memory().statements().reserve(bytes).map_err(Error::out_of_memory)
     }
 
-    /// Finds out what the statements before have left that this one must know. Given up in the
-    /// middle, it is asked again before the next one.
+    /// Determines the results of earlier statements that this one needs. If it is cancelled, it
+    /// runs again before the next one.
     async fn settle(&mut self, sql: &str, statement: &Statement) -> Result<()> {
         self.settle_transaction().await?;
         self.learn_found_rows(statement).await?;
@@ -124,7 +124,7 @@ impl Session {
         Ok(())
     }
 
-    /// Forgets what the statement before left for `SHOW WARNINGS`.
+    /// Clears the diagnostics of the previous statement.
     pub(super) fn begin_diagnostics(&mut self) {
         let limit = usize::try_from(self.variables.count("max_error_count"));
         self.diagnostics.begin(limit.unwrap_or(usize::MAX));
@@ -240,7 +240,8 @@ impl Session {
             .then(|| Duration::from_millis(milliseconds))
     }
 
-    /// Refuses what read-only accounts may not do, when it is prepared and when it runs.
+    /// Refuses statements that read-only accounts may not run, when they are prepared and when they
+    /// run.
     pub(super) fn check_account(&mut self, statement: &Statement) -> Result<()> {
         if let Some(account) = self.engine.accounts().get(&self.account) {
             self.read_only = account.read_only;
@@ -282,7 +283,7 @@ impl Session {
             || READ_ONLY.iter().any(|name| globals.get(name).is_on())
     }
 
-    /// What a read-only account gets for a statement that may change something.
+    /// The error of a read-only account for a statement that may change something.
     fn denied(&self, statement: &Statement) -> Error {
         match statement {
             Statement::Write(write) => self.denied_on(write_word(write.kind), write.tables.first()),
@@ -392,7 +393,7 @@ pub(super) fn has_secret(statement: &Statement, mode: Mode) -> bool {
         | Statement::ExecuteImmediate(PrepareSource::Text(text)) => {
             match pelorus_sql::classify(text, mode) {
                 Ok(inner) => has_secret(&inner, mode),
-                // Nobody knows what it was to be.
+                // Its kind is unknown.
                 Err(_) => true,
             }
         }

@@ -1,4 +1,5 @@
-//! What a statement sees of its session: a snapshot that queries may keep while they run.
+//! The statement snapshot: the session's state as one statement sees it, which queries may keep
+//! while they run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ impl UserVariable {
     /// # Errors
     /// 1041.
     pub(crate) fn new(name: &str, value: Typed, memory: &Account) -> Result<Self> {
-        /// What a variable takes apart from name and value.
+        /// The overhead of a variable apart from name and value.
         const OVERHEAD: usize = 256;
         let bytes = match &value.0 {
             Value::Text(text) => text.len(),
@@ -71,7 +72,7 @@ pub(crate) struct View {
     pub(crate) row_count: i64,
     /// Start of the statement in microseconds since 1970.
     pub(crate) now_micros: i64,
-    /// The version of native tables, with what the open transaction has written over it.
+    /// The version of native tables, with the uncommitted rows of the open transaction.
     pub(crate) native: NativeReads,
     /// `@@time_zone`.
     pub(crate) time_zone: TimeZone,
@@ -203,8 +204,8 @@ impl Catalog for SessionCatalog {
     }
 }
 
-/// The copies of a linked database. They show what its tables are now: their versions are those of
-/// loads and of what the stream has brought, not the past of the tables.
+/// The copies of a linked database. They show the current tables: their versions are those of loads
+/// and of the stream, not the history of the tables.
 #[derive(Debug)]
 struct Copies(NativeView);
 

@@ -1,5 +1,5 @@
-//! Results on their way to the client: they stop when the session is killed or the time is over,
-//! and leave their counts and warnings behind.
+//! Result streams to the client: they stop when the session is killed or the time limit has passed,
+//! and record their counts and warnings at the end.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) struct Limits {
     pub(super) stop: Stop,
     /// How long it may take from now.
     pub(super) time: Option<Duration>,
-    /// Whether that is what the statement itself says.
+    /// Whether it is the result of the statement itself.
     pub(super) is_own: bool,
 }
 
@@ -52,8 +52,8 @@ impl Limits {
                 None => std::future::pending().await,
             }
         };
-        // What is asked beside it may have used up the turn of the task, each time anew: then it
-        // would be put off for ever.
+        // Work next to this poll may use up the task's budget each time: then this future would
+        // never proceed.
         tokio::task::coop::unconstrained(async {
             tokio::select! {
                 () = self.stop.asked() => Error::interrupted(),
@@ -189,8 +189,8 @@ pub(super) fn blocks(
     Box::pin(stop_after_error(rows.chain(end)))
 }
 
-/// Sends `limit` (offset and count) of a result's rows and counts all of them, as
-/// `SQL_CALC_FOUND_ROWS` asks.
+/// Sends `limit` (offset and count) of a result's rows and counts all of them, for
+/// `SQL_CALC_FOUND_ROWS`.
 pub(super) fn limited(set: ResultSet, limit: (u64, u64), diagnostics: Diagnostics) -> ResultSet {
     let (from, to) = (limit.0, limit.0.saturating_add(limit.1));
     let mut seen = 0_u64;
@@ -264,7 +264,7 @@ pub(crate) fn grid(grid: &ResultTable) -> Result<ResultSet> {
     Ok(ResultSet { columns: grid.columns.clone(), rows: Box::pin(futures::stream::iter(items)) })
 }
 
-/// Splits what [`Rows::Encoded`] holds into payloads.
+/// Splits the bytes of [`Rows::Encoded`] into payloads.
 pub(crate) fn payloads(bytes: &Bytes) -> impl Iterator<Item = &[u8]> {
     let mut rest: &[u8] = bytes;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Which linked server the tables of a statement are on.
+//! Table routing: which linked server holds the tables of a statement.
 
 use std::collections::BTreeMap;
 
@@ -69,8 +69,8 @@ impl Session {
         Ok(place)
     }
 
-    /// Renews what is known of the databases of linked servers, for the tables of a statement. One
-    /// that is not known may have been made a moment ago: then the servers are asked at once.
+    /// Renews the list of the linked servers' databases, for the tables of a statement. An unknown
+    /// database may have been created a moment ago: then the servers are asked at once.
     pub(super) async fn refresh_links(&self, tables: &[TableName]) {
         let databases = tables.iter().filter_map(|table| self.database_of(table).ok());
         let databases: Vec<&str> = databases.collect();
@@ -128,7 +128,7 @@ impl Session {
         Ok(())
     }
 
-    /// Refuses a text that must travel unchanged but names a database by its name here, which the
+    /// Refuses a text that must be sent unchanged but names a database by its name here, which the
     /// server does not know.
     pub(super) fn check_names(&self, place: &Place, sql: &str) -> Result<()> {
         if place.renamed.is_empty() {

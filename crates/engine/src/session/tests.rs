@@ -1,4 +1,4 @@
-//! Sessions without any linked server: everything that Pelorus answers by itself.
+//! Tests of sessions without any linked server.
 
 mod define;
 mod linked;
@@ -454,7 +454,7 @@ async fn prepared_statements_keep_their_database_and_how_they_are_read() {
     let parameters = vec![Parameter::Text("a\\".to_owned())];
     let outcome = root.execute_prepared(numbered.id, parameters).await.unwrap();
     assert_eq!(texts(outcome).await, expected);
-    // What they are read as is no matter of the next statement, even behind one that was killed.
+    // Their reading does not affect the next statement, even after one that was killed.
     let other = [["two", "two", "two"]];
     let sql = "SELECT a, DATABASE(), \"a\" FROM t";
     assert_eq!(rows(&mut root, sql).await, other);

@@ -1,5 +1,5 @@
-//! Transactions. One lives on a linked server or in native tables, chosen by the first statement
-//! that needs a table; each session has at most one connection of its own to each server.
+//! Transactions. A transaction runs on one linked server or on native tables, chosen by the first
+//! statement that needs a table; each session has at most one connection of its own to each server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::variables::VarValue;
 pub(super) struct Transaction {
     /// The open transaction.
     pub(super) open: Option<Open>,
-    /// Its link was told to end it, and has not answered. Still so when the next statement begins,
-    /// nobody waited for the answer.
+    /// The link was requested to end it, and has not answered. If this is set when the next
+    /// statement begins, the answer was not awaited.
     ending: bool,
-    /// Connections of the session's own, by name of the link. They are kept once made, because
+    /// Connections of the session's own, by name of the link. They stay open once made, because
     /// `LAST_INSERT_ID()` inside a later statement, temporary tables and locks belong to them.
     pub(super) pinned: BTreeMap<String, Own>,
     /// `LOCK TABLES` named native tables. It has no other effect than that `UNLOCK TABLES` commits.
@@ -49,7 +49,7 @@ pub(super) struct Open {
     pub(super) begin: Begin,
     /// The link that it is on, once a statement needed one.
     pub(super) link: Option<String>,
-    /// What it does in native tables, once a statement needed one.
+    /// The transaction's part on native tables, once a statement has used one.
     pub(super) native: Option<NativeTransaction>,
     /// Savepoints that were set before a link was chosen.
     pub(super) savepoints: Vec<String>,
@@ -63,14 +63,15 @@ pub(super) struct Open {
 pub(super) struct Own {
     pub(super) link: Link,
     pub(super) pinned: Pinned,
-    /// Names of temporary tables and whatever else only this connection knows.
+    /// Temporary tables and other state that only this connection has.
     pub(super) has_temporary: bool,
     /// `LOCK TABLES` is in force.
     pub(super) has_locks: bool,
     /// Its `LAST_INSERT_ID()` as it was last heard of.
     pub(super) insert_id: u64,
-    /// A transaction is being begun on it that the session does not know to be there yet. What is
-    /// open on it behind a kill is nobody's then; without this, a procedure has begun it.
+    /// A transaction is being started on the connection, and the session has no confirmation yet. A
+    /// transaction that is open after a kill is then abandoned; without this flag, a procedure has
+    /// started it.
     pub(super) is_beginning: bool,
 }
 
@@ -118,8 +119,8 @@ impl Session {
         }
     }
 
-    /// `START TRANSACTION` and `BEGIN`. A snapshot that is asked for is taken at once, on the server of
-    /// the current database too, or on the only linked one: a dump of several threads begins all of
+    /// `START TRANSACTION` and `BEGIN`. A requested snapshot is taken at once, on the server of the
+    /// current database too, or on the only linked one: a dump of several threads begins all of
     /// them while it holds a lock.
     ///
     /// # Errors
@@ -136,7 +137,7 @@ impl Session {
         Ok(outcome)
     }
 
-    /// The link of the current database; without one, the only link that there is.
+    /// The link of the current database; without one, the only existing link.
     pub(super) fn current_link(&self) -> Option<Link> {
         let links = self.engine.links();
         match &self.database {
@@ -209,7 +210,7 @@ impl Session {
     }
 
     /// Ends the transaction on its link. Until there is an answer it may go on: a kill may come
-    /// before the server has heard of it, and behind that. So it may when the server refuses.
+    /// before the server has heard of it, and after that. So it may when the server refuses.
     async fn end_on_link(&mut self, link: &str, word: &str) -> Result<()> {
         self.transaction.ending = true;
         let result = self.on_own_as_it_is(link, word).await;
@@ -223,15 +224,15 @@ impl Session {
         if !goes_on {
             self.transaction.open = None;
         }
-        // A connection that is lost has rolled back by itself.
+        // The server rolls back the transaction of a lost connection.
         let is_gone = !self.transaction.pinned.contains_key(link);
         if is_gone && word == "ROLLBACK" { Ok(()) } else { result }
     }
 
-    /// Finds out what became of a COMMIT or ROLLBACK for which nobody waited.
+    /// Determines the outcome of a COMMIT or ROLLBACK whose answer was not awaited.
     ///
     /// # Errors
-    /// A connection that was lost, and nobody knows what has become of its transaction (1430).
+    /// A lost connection, which leaves the outcome of its transaction unknown (1430).
     pub(super) async fn settle_transaction(&mut self) -> Result<()> {
         let settled = self.settle_end().await;
         self.adopt_left_open().await;
@@ -266,9 +267,10 @@ impl Session {
         }
     }
 
-    /// Takes over such a transaction wherever the latest answers tell of one: a procedure that gives
-    /// rows says so behind them. Where one seems open, a statement that is still being stopped there
-    /// is waited for: what was read before it may be no more, a deadlock says nothing of itself.
+    /// Takes over such a transaction if the latest answers report one: a procedure that returns
+    /// rows reports it after them. If one seems open, the call waits for a statement that is still
+    /// being stopped there: the earlier report may be outdated, and a deadlock does not report its
+    /// rollback.
     async fn adopt_left_open(&mut self) {
         if self.transaction.open.is_some() {
             return;
@@ -287,8 +289,8 @@ impl Session {
         }
     }
 
-    /// Waits for own connections whose statement was killed, and takes over what a procedure has
-    /// left open on them.
+    /// Waits for own connections whose statement was killed, and takes over transactions that a
+    /// procedure has left open on them.
     async fn wait_for_stopped(&mut self) {
         for own in self.transaction.pinned.values() {
             // One that broke has rolled back; who uses it next hears of that.
@@ -297,7 +299,7 @@ impl Session {
         self.adopt_left_open().await;
     }
 
-    /// Finds out whether a transaction is open on an own connection behind an error, which does not
+    /// Finds out whether a transaction is open on an own connection after an error, which does not
     /// say so: a procedure may have begun one before it failed, and a deadlock ends it.
     pub(super) async fn learn_transaction(&mut self, link: &str) {
         if self.transaction.open.is_none() && self.transaction.pinned.contains_key(link) {
@@ -365,7 +367,7 @@ impl Session {
         Ok(Outcome::Done(Done::default()))
     }
 
-    /// What a statement reads of native tables.
+    /// The native tables as a statement reads them.
     pub(super) fn native_reads(&self) -> NativeReads {
         match self.transaction.open.as_ref().and_then(|open| open.native.as_ref()) {
             Some(native) => native.reads(),
@@ -403,8 +405,8 @@ impl Session {
     /// Makes what a transaction wrote to native tables visible.
     ///
     /// # Errors
-    /// A row that somebody else has written since the transaction began (1213), and 1317 when it is
-    /// killed while it waits for others or for memory: everything is rolled back.
+    /// A row that another session has written since the transaction began (1213), and 1317 when it
+    /// is killed while it waits for other commits or for memory: everything is rolled back.
     fn commit_native(&self, native: NativeTransaction) -> Result<()> {
         if !native.has_written() {
             return Ok(());
@@ -479,8 +481,8 @@ impl Session {
         Ok(())
     }
 
-    /// Sees to it that no transaction is open on an own connection that the session does not know:
-    /// it would take in what is to be committed at once.
+    /// Ensures that no transaction unknown to the session is open on an own connection: it would
+    /// include changes that must be committed at once.
     async fn join_without_transaction(&mut self, name: &str) -> Result<()> {
         if self.is_inside(name).await? {
             self.adopt_transaction(name);
@@ -501,7 +503,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a transaction is open on an own connection, behind whatever is still stopped there.
+    /// Whether a transaction is open on an own connection, after whatever is still stopped there.
     async fn is_inside(&mut self, name: &str) -> Result<bool> {
         let Some(own) = self.transaction.pinned.get(name) else { return Ok(false) };
         let is_inside = own.pinned.settled().await;
@@ -582,7 +584,7 @@ impl Session {
         result.map_err(|error| self.after_failure(name, error))
     }
 
-    /// What a failure on an own connection means for the transaction.
+    /// Updates the transaction's state after a failure on the session's own connection.
     pub(super) fn after_failure(&mut self, name: &str, error: Error) -> Error {
         let is_lost = matches!(error.code(), Code::ConnectToForeign | Code::QueryOnForeign);
         if is_lost {

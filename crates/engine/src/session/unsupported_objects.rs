@@ -1,6 +1,6 @@
-//! What native databases do not have: views, triggers, events and routines. Dumps of servers drop
-//! them before they make them, so `DROP` answers as a server does that has none of the name, and
-//! what would make one says how to leave it out of the dump.
+//! Views, triggers, events and routines, which native databases do not have. Dumps drop them before
+//! they create them, so `DROP` answers as a server without an object of that name does; `CREATE`
+//! fails with an error that says how to leave the object out of the dump.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{Ddl, TableName};
@@ -10,10 +10,10 @@ use super::dispatch::done;
 use crate::api::Outcome;
 
 impl Session {
-    /// `DROP VIEW`, `DROP TRIGGER` and the like.
+    /// `DROP VIEW`, `DROP TRIGGER` and similar statements.
     ///
     /// # Errors
-    /// Unless the statement says `IF EXISTS`, what MySQL says of an object that is not there.
+    /// MySQL's error for an object that does not exist, unless the statement says `IF EXISTS`.
     pub(super) fn drop_absent(&self, ddl: &Ddl) -> Result<Outcome> {
         for name in &ddl.names {
             let error = self.missing(ddl, name)?;
@@ -25,7 +25,7 @@ impl Session {
         Ok(done())
     }
 
-    /// What MySQL says of an object that is not there, and of a table that is no view.
+    /// MySQL's error for an object that does not exist, and for a table that is not a view.
     fn missing(&self, ddl: &Ddl, name: &TableName) -> Result<Error> {
         let database = self.database_of(name)?;
         let name = &name.name;

@@ -1,8 +1,8 @@
-//! `GET_LOCK` and the other locking functions: calls of them are replaced by their results before
-//! a statement is planned, because they wait and change the state of the session.
+//! `GET_LOCK` and the other locking functions: calls are replaced by their results before a
+//! statement is planned, because they wait and change the state of the session.
 //!
-//! A lock belongs to the server on which the application's other clients look for it: that of the
-//! current database, the only linked server where no database is selected, else to Pelorus
+//! A lock is taken on the server where the application's other clients take it: the server of the
+//! current database, else the only linked server if no database is selected, else Pelorus
 //! ([`crate::user_locks`]).
 
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Session {
     /// query with their results in their places. `None` for a query that calls none.
     ///
     /// # Errors
-    /// Calls under conditions, with tables or in one another (1235); what the calls give.
+    /// Calls under conditions, with tables or in one another (1235); errors of the calls.
     pub(super) async fn with_user_locks(
         &mut self,
         view: &View,

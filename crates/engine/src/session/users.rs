@@ -1,4 +1,4 @@
-//! Statements about accounts.
+//! Statements about accounts: `CREATE`, `ALTER`, `DROP` and `RENAME USER`, and `SET PASSWORD`.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{

@@ -1,4 +1,4 @@
-//! Which values a system variable takes, and what it makes of them.
+//! Checks and converts the values that a system variable accepts.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;

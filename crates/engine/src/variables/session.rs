@@ -1,4 +1,4 @@
-//! The values of system variables: the global ones, and those of a session.
+//! The values of system variables: global values and the values of a session.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,12 +14,13 @@ type Values = BTreeMap<&'static str, VarValue>;
 #[derive(Debug)]
 pub(crate) struct Globals {
     values: RwLock<Arc<Values>>,
-    /// The names that somebody has set, in the configuration or by `SET GLOBAL`.
+    /// The names that were set explicitly, in the configuration or by `SET GLOBAL`.
     chosen: RwLock<BTreeSet<&'static str>>,
 }
 
 impl Globals {
-    /// The defaults of the table, then what the engine works out at start, then configuration.
+    /// The defaults of the table, then values that the engine computes at the start, then the
+    /// configuration.
     pub(crate) fn new(
         computed: Vec<(&'static str, VarValue)>,
         configured: &[(String, String)],
@@ -40,7 +41,8 @@ impl Globals {
         Ok(globals)
     }
 
-    /// Sets what the configuration says. Returns what became of values beyond their bounds.
+    /// Sets the values of the configuration. Returns messages about values that were adjusted to
+    /// their bounds.
     ///
     /// # Errors
     /// Those of [`Self::set`].
@@ -101,8 +103,8 @@ impl Globals {
         Ok(note)
     }
 
-    /// Takes the `sql_mode` of the linked servers over, unless somebody has chosen one: statements
-    /// then mean here what they mean there. Words that only MariaDB knows are left out.
+    /// Takes over the `sql_mode` of the linked servers, unless it was set explicitly: statements
+    /// then have the same meaning here and there. Words that only MariaDB has are omitted.
     pub(crate) fn adopt_sql_mode(&self, mode: &str) {
         if self.chosen.read().contains("sql_mode") {
             return;
@@ -128,7 +130,7 @@ impl SessionVariables {
         Self { base: globals.snapshot(), own: Values::new() }
     }
 
-    /// The session's value; NULL for a variable that is worked out when it is asked.
+    /// The session's value; NULL for a variable that is computed when it is read.
     pub(crate) fn get(&self, name: &str) -> VarValue {
         self.own.get(name).or_else(|| self.base.get(name)).cloned().unwrap_or(VarValue::Null)
     }
@@ -138,7 +140,7 @@ impl SessionVariables {
         self.get(name).is_on()
     }
 
-    /// A count; 0 for what is none.
+    /// A count; 0 for other values.
     pub(crate) fn count(&self, name: &str) -> u64 {
         self.get(name).count()
     }
@@ -181,8 +183,8 @@ impl SessionVariables {
         Ok(())
     }
 
-    /// What linked servers are told: the variables of [`Change::Relayed`] that the session has set
-    /// to something else than the default, as SQL.
+    /// The settings that linked servers receive: the variables of [`Change::Relayed`] that the
+    /// session has set to a value other than the default, as SQL.
     pub(crate) fn relayed(&self) -> BTreeMap<String, String> {
         TABLE
             .iter()
@@ -240,7 +242,7 @@ const SQL_MODES: &[(&str, u8)] = &[
     ("TIME_TRUNCATE_FRACTIONAL", 32),
 ];
 
-/// What `ANSI` and `TRADITIONAL` switch on beside themselves.
+/// The modes that `ANSI` and `TRADITIONAL` imply.
 const ANSI: [&str; 5] =
     ["REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "ONLY_FULL_GROUP_BY"];
 const TRADITIONAL: [&str; 6] = [

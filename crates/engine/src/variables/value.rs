@@ -1,4 +1,4 @@
-//! Values of system variables: how they are shown, and their types in expressions.
+//! Values of system variables: their texts in `SHOW`, and their types in expressions.
 
 use pelorus_functions::Value;
 use pelorus_types::{ColumnType, WireType, collation};
@@ -68,7 +68,7 @@ impl VarValue {
         }
     }
 
-    /// A count; 0 for what is none.
+    /// A count; 0 for other values.
     pub(crate) fn count(&self) -> u64 {
         match self {
             VarValue::UInt(value) => *value,
@@ -78,7 +78,7 @@ impl VarValue {
         }
     }
 
-    /// The text; empty for what is none.
+    /// The text; empty for other values.
     pub(crate) fn text(&self) -> &str {
         match self {
             VarValue::Text(text) => text,

@@ -1,6 +1,6 @@
-//! What a crash of the machine leaves of pending changes.
+//! Crashes of a simulated disk: which pending changes survive.
 //!
-//! Sectors of 512 bytes survive as a whole: that is the unit which disks promise. In the random
+//! Sectors of 512 bytes survive as a whole: that is the unit which disks guarantee. In the random
 //! mode one coin is thrown for the whole crash (how much survives), and then one for each change
 //! and for each sector of a write that survives in part, so that rare and frequent loss both occur.
 
@@ -37,7 +37,7 @@ fn sectors(offset: u64, length: usize) -> Vec<(usize, usize)> {
 }
 
 impl State {
-    /// Replaces everything by what survives.
+    /// Replaces the state by the surviving one.
     pub(super) fn crash(&mut self, tear: Tear) {
         // Of every 8 changes, how many survive in the random mode.
         let survival = self.below(9);

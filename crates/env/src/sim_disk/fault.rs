@@ -1,18 +1,18 @@
-//! What can go wrong on a simulated disk.
+//! The faults that a simulated disk can inject.
 
 /// A failure of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The machine stops in the middle of a changing operation: its effect is pending, and this
-    /// and all later calls fail until the disk is told to crash.
+    /// The machine stops in the middle of a changing operation: its effect is pending, and this and
+    /// all later calls fail until the crash is requested.
     Crash,
     /// A read fails.
     ReadError,
     /// A write, a length change, an allocation or a change of names fails; a part of a write may
     /// have happened.
     WriteError,
-    /// A read returns less than asked for.
+    /// A read returns fewer bytes than requested.
     ShortRead,
     /// A write takes less than given.
     ShortWrite,
@@ -31,22 +31,22 @@ pub enum Fault {
     MisdirectedWrite,
     /// A write claims success and goes nowhere.
     LostWrite,
-    /// A read sees what stood there before the last sync.
+    /// A read returns the content from before the last sync.
     StaleRead,
 }
 
-/// What became of the data when a sync failed.
+/// The fate of the data after a failed sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncFailure {
     /// It is durable in spite of the report.
     Kept,
-    /// It is gone: reads see what was durable before.
+    /// The data is lost: reads return the previous durable content.
     Reverted,
     /// Reads see it until the crash, but it counts as written: the next sync reports success
     /// without having it (what Linux does with dirty pages after a failed writeback).
     Once,
-    /// As `Once` for what the operating system's memory held. What was written past it has reached
-    /// the disk, and is still to be made durable.
+    /// As `Once` for data in the operating system's cache. Writes that bypassed the cache have
+    /// reached the disk, and are still to be made durable.
     Cached,
 }
 
@@ -55,7 +55,7 @@ impl SyncFailure {
     pub const ALL: [Self; 4] = [Self::Kept, Self::Reverted, Self::Once, Self::Cached];
 }
 
-/// What of the pending changes survives a crash.
+/// The part of the pending changes that survives a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tear {
     /// Nothing.

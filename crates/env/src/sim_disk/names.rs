@@ -1,10 +1,10 @@
-//! The names on a simulated disk: what they mean now, what is durable of them, and what is pending.
+//! The names on a simulated disk: the current ones, the durable ones, and the pending changes.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a name stands for.
+/// The object of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     File(u64),
@@ -44,7 +44,8 @@ pub(super) fn has_folder(map: &Map, path: &Path) -> bool {
     is_root(path) || map.get(path) == Some(&Entry::Folder)
 }
 
-/// Makes one change of a map. A change whose predecessors were lost does what is left of it.
+/// Makes one change of a map. If its predecessors were lost, the change has the effect that is
+/// still possible.
 pub(super) fn apply(map: &mut Map, change: &Change) {
     match change {
         Change::Link(path, entry) => {

@@ -1,4 +1,4 @@
-//! The state behind a simulated disk and the operations on it.
+//! The state of a simulated disk and the operations on it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +30,7 @@ pub(super) enum Pending {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inode {
     pub(super) durable: Content,
-    /// What reads see.
+    /// The content that reads see.
     pub(super) current: Content,
     pub(super) pending: Vec<Pending>,
     /// The pages that the last sync replaced, for stale reads; `None` is a page of zeros.

@@ -1,5 +1,5 @@
-//! Tests of the simulated disk: what is synced is there, what is not can be lost in every way that
-//! is promised, and each fault does what it says.
+//! Tests of the simulated disk: synced data survives, other data can be lost in every way that the
+//! model allows, and each fault has its effect.
 
 #![expect(clippy::cast_possible_truncation, reason = "lengths of small files in memory")]
 

@@ -1,4 +1,4 @@
-//! `parking_lot`'s methods for the locks of loom and of shuttle, both of which have std's.
+//! `parking_lot`'s methods over the locks of loom and of shuttle, which both have std's interface.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ impl<T> Mutex<T> {
         MutexGuard { mutex: self, guard: Some(guard) }
     }
 
-    /// The lock, if nobody has it.
+    /// The lock, if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let guard = match self.0.try_lock() {
             Ok(guard) => guard,
@@ -77,7 +77,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 #[derive(Debug)]
 pub struct Condvar {
     inner: inner::Condvar,
-    /// How often somebody was woken.
+    /// The number of notifications.
     notified: AtomicU64,
 }
 
@@ -88,7 +88,7 @@ impl Default for Condvar {
 }
 
 impl Condvar {
-    /// A condition that nobody waits for.
+    /// A condition variable without waiters.
     pub fn new() -> Self {
         Self { inner: inner::Condvar::new(), notified: AtomicU64::new(0) }
     }
@@ -121,7 +121,7 @@ impl Condvar {
         TimedOut(self.notified.load(Ordering::Relaxed) == before)
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiters.
     pub fn notify_all(&self) {
         self.notified.fetch_add(1, Ordering::Relaxed);
         self.inner.notify_all();
@@ -137,7 +137,7 @@ const MOMENTS: u64 = 40;
 pub struct TimedOut(bool);
 
 impl TimedOut {
-    /// Whether nobody woke the waiter.
+    /// Whether the wait timed out.
     pub fn timed_out(&self) -> bool {
         self.0
     }
@@ -153,17 +153,17 @@ impl<T> RwLock<T> {
         Self(inner::RwLock::new(value))
     }
 
-    /// Waits until nobody writes.
+    /// Waits until there is no writer.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody else has the lock.
+    /// Waits for the exclusive lock.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value, which nobody else can reach.
+    /// The value, to which the caller has exclusive access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,8 +1,8 @@
-//! Which thread goes on, as a seed has it.
+//! A seeded scheduler for shuttle: the seed decides which thread runs.
 //!
-//! Bugs differ in what they need: two threads in lockstep, or one that does much while another
-//! stands still. So the seed also decides how long a thread goes on at a time, and how much less
-//! often than others some threads get their turn.
+//! Bugs need different schedules: two threads in lockstep, or one that runs long while another does
+//! not run. So the seed also decides how long a thread runs at a time, and how much less often than
+//! others some threads run.
 
 use std::collections::BTreeMap;
 

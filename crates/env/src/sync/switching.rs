@@ -1,5 +1,5 @@
-//! For tests under loom and shuttle: a disk at every operation of which another thread may go on,
-//! and threads with enough stack for it.
+//! Helpers for tests under loom and shuttle: a disk at every operation of which another thread may
+//! run, and threads with enough stack for it.
 
 use std::io;
 use std::path::Path;
@@ -20,7 +20,7 @@ const STACK_WORDS: usize = 1 << 16;
 const STACK_BYTES: usize = 1 << 20;
 
 /// Runs a scene in every order in which its threads can go on, with at most so many switches away
-/// from a thread that could have gone on itself. Gives the number of orders.
+/// from a thread that could have gone on itself. Returns the number of orders.
 #[cfg(feature = "loom")]
 pub fn model(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) -> u64 {
     let mut builder = loom::model::Builder::new();

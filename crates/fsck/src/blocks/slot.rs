@@ -1,4 +1,4 @@
-//! Header slots.
+//! Decodes header slots.
 
 use std::io;
 
@@ -24,7 +24,7 @@ pub(crate) struct Header {
     pub(crate) map: (u64, u64, u64),
 }
 
-/// What stands in a slot.
+/// The content of a slot.
 #[derive(Clone, Debug)]
 pub(crate) enum Slot {
     Valid(Header),
@@ -33,7 +33,7 @@ pub(crate) enum Slot {
     Invalid(String),
 }
 
-/// Whose file it should be. `None` takes what the slots say.
+/// The expected identity of the file. `None` accepts that of the slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     pub(crate) database: Option<[u8; 16]>,

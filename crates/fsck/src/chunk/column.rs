@@ -1,4 +1,4 @@
-//! The sub-block of a column: header, sections, codecs.
+//! Decodes the sub-block of a column: header, sections, codecs.
 
 use std::ops::Range;
 

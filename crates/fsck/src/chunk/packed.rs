@@ -1,4 +1,4 @@
-//! Packed sub-blocks: their plain form, number by number as the format says it.
+//! Decodes packed sub-blocks number by number, as the format describes them.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Sub-blocks of the writer, whole and damaged.
+//! Tests of sub-blocks from the writer, intact and damaged.
 
 use std::sync::Arc;
 

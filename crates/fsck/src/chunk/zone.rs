@@ -1,4 +1,4 @@
-//! Zones and the positions of vectors, checked against the values that they speak of.
+//! Checks zone maps and the positions of vectors against the values.
 
 use crate::bytes::{Cursor, Decoded};
 use crate::chunk::{ColumnAt, VECTOR};

@@ -1,5 +1,5 @@
-//! `GROUP_CONCAT`. Behind the values, its arguments are the bytes that rows are sorted by, constant
-//! where they are not sorted, and the separator, a constant.
+//! `GROUP_CONCAT`. The arguments after the values are the bytes that rows are sorted by, constant
+//! if they are not sorted, and the separator, a constant.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const VARCHAR_CHARS_MAX: u32 = 512;
 /// Sorted rows of a group that are kept, in bytes, before those are left out that a cut takes away.
 const ROWS_BYTES: usize = 8 << 10;
 
-/// What the limit counts.
+/// The unit of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     /// Bytes of binary strings.
@@ -56,15 +56,15 @@ struct Concat {
 /// The rows of a group.
 #[derive(Clone, Debug, Default)]
 struct Rows {
-    /// What each is sorted by and its text, with their lengths in front of them.
+    /// The sort key and text of each row, preceded by their lengths.
     bytes: Vec<u8>,
-    /// How long the texts are, with a separator behind each.
+    /// How long the texts are, with a separator after each.
     length: usize,
     /// From how many bytes on rows are looked through for some to leave out.
     full: usize,
 }
 
-/// The arguments by what they are: values, what rows are sorted by, the separator.
+/// The arguments by role: values, sort keys of rows, the separator.
 pub(super) fn parts<'a>(name: &str, args: &'a [Arg]) -> Result<(&'a [Arg], &'a Arg, &'a Arg)> {
     match args {
         [values @ .., order, separator] if !values.is_empty() => Ok((values, order, separator)),
@@ -140,7 +140,7 @@ impl Plan {
         }
     }
 
-    /// Whether texts of a length, with a separator behind each, leave nothing for others.
+    /// Whether texts of a length, with a separator after each, leave nothing for others.
     fn is_over(&self, length: usize) -> bool {
         length > self.limit.saturating_add(self.measure(&self.separator))
     }
@@ -171,7 +171,7 @@ fn next_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(body)
 }
 
-/// Takes the next row: what it is sorted by, and its text.
+/// Takes the next row: its sort key, and its text.
 fn next_row<'a>(bytes: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((next_bytes(bytes)?, next_bytes(bytes)?))
 }

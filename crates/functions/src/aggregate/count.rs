@@ -1,4 +1,4 @@
-//! `COUNT`.
+//! `COUNT`, also of several columns and of partial counts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `DISTINCT` in front of any aggregate: the different rows of each group are kept, and given to
+//! `DISTINCT` before any aggregate: the distinct rows of each group are collected, and passed to
 //! the plain aggregate at the end.
 
 use std::collections::HashSet;
@@ -35,7 +35,7 @@ struct Others {
     /// Their keys.
     known: HashSet<Box<[u8]>>,
     key_bytes: usize,
-    /// The rows themselves, one behind another.
+    /// The rows themselves, one after another.
     encoded: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ impl Rows {
     }
 
     fn size(&self) -> usize {
-        /// What an allocation takes beside its bytes.
+        /// The overhead of an allocation.
         const ALLOCATION: usize = 16;
         let known = self.known.as_ref().map_or(0, |known| bytes_of_set(known.capacity(), 8));
         let others = self.others.as_ref().map_or(0, |others| {
@@ -133,7 +133,7 @@ impl std::fmt::Debug for Distinct {
     }
 }
 
-/// Wraps an aggregate, which takes `inner_args` and may take constants behind them. Only the first
+/// Wraps an aggregate, which takes `inner_args` and may take constants after them. Only the first
 /// `values` arguments tell rows apart.
 pub(super) fn wrap(
     inner: AggregateCall,
@@ -188,7 +188,7 @@ fn key(value: &Value, slot: &Slot, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&value.to_bits().to_be_bytes());
         }
     }
-    // The length behind keeps the keys of several values apart.
+    // The length after each key separates the keys of several values.
     let length = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
     out.extend_from_slice(&length.to_be_bytes());
     Ok(())

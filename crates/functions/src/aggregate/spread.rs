@@ -1,4 +1,4 @@
-//! `STD`, `VARIANCE` and their kind, by the running mean and sum of squared distances.
+//! `STD`, `VARIANCE` and similar aggregates, by the running mean and sum of squared distances.
 
 use std::sync::Arc;
 

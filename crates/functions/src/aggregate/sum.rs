@@ -124,7 +124,7 @@ struct Plan {
     formula: Option<Arc<Formula>>,
     ty: ColumnType,
     scale: u8,
-    /// Scale of the sums when their average is asked for.
+    /// Scale of the sums if their average is requested.
     average: Option<u8>,
     merging: bool,
 }

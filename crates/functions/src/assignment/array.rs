@@ -1,7 +1,7 @@
-//! Whole arrays into a column: `INSERT ... SELECT`, `UPDATE ... SET` an expression.
+//! Assigns whole arrays to a column: `INSERT ... SELECT`, `UPDATE ... SET` with an expression.
 //!
-//! Arrays that hold what the column would store are handed on as they are after one pass over
-//! their values; all others go through the rules row by row.
+//! Arrays whose values the column would store unchanged are returned as they are after one pass
+//! over their values; all others are converted row by row by the rules.
 
 use std::sync::Arc;
 

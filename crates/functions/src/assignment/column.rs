@@ -1,4 +1,4 @@
-//! The builder of one column, a value at a time.
+//! [`ColumnBuilder`]: builds one column, value by value.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Flags, WireType};
@@ -52,7 +52,7 @@ impl ColumnBuilder {
         Ok(Self { store, report, takes_null, zero_for_null, moment_for_null })
     }
 
-    /// Whether NULL is stored as it is.
+    /// Whether NULL is stored as NULL.
     pub(crate) fn takes_null(&self) -> bool {
         self.takes_null
     }
@@ -77,7 +77,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends NULL, or what the policy puts in its place.
+    /// Appends NULL, or the replacement that the policy defines.
     pub fn append_null(&mut self) -> Result<(), Failure> {
         if self.takes_null {
             self.store.put_null();
@@ -93,7 +93,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Appends what takes the place of NULL, without a word.
+    /// Appends the replacement of NULL, without a warning.
     pub(crate) fn append_zero(&mut self) -> Result<(), Failure> {
         self.store.put_zero();
         self.report.row += 1;
@@ -111,7 +111,7 @@ impl ColumnBuilder {
         self.put(Incoming::Text(text))
     }
 
-    /// Appends a number as it is written, sign included: a decimal when it has a point, a double
+    /// Appends a number as written, sign included: a decimal when it has a point, a double
     /// when it has an exponent. Error 1064 for a text that is no number, 1367 for a double beyond
     /// the range of doubles.
     pub fn append_number_text(&mut self, text: &str) -> Result<(), Failure> {

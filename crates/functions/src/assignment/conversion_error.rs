@@ -1,7 +1,7 @@
-//! What goes wrong with a value on its way into a column, and what its statement makes of that.
+//! Conversion errors: values that do not fit their column, as errors or warnings of the statement.
 //!
-//! The rules of the types say what happened; [`Reporter`] knows the [`Policy`] and decides whether
-//! it is an error or a warning, and in which of MySQL's words.
+//! The rules of the types report the problem; [`Reporter`] knows the [`Policy`] and decides between
+//! an error and a warning, with MySQL's texts.
 
 use pelorus_error::{Code, Error};
 
@@ -13,7 +13,7 @@ const MAX_WARNINGS: usize = 1024;
 /// Most bytes of a value that a message shows.
 const SHOWN_BYTES: usize = 128;
 
-/// What NULL does in a column that cannot hold it.
+/// The handling of NULL in a column that cannot hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NullRule {
     /// Error 1048 in every mode: `INSERT ... VALUES` of a single row.
@@ -27,7 +27,7 @@ pub enum NullRule {
     Alter,
 }
 
-/// What NULL does in an AUTO_INCREMENT column.
+/// The handling of NULL in an AUTO_INCREMENT column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
     /// It stays NULL, and the engine puts a number there: `INSERT` and `LOAD DATA`.
@@ -45,9 +45,9 @@ pub struct Policy {
     pub strict: bool,
     /// The statement says IGNORE, or is `LOAD DATA LOCAL`: errors become warnings.
     pub ignore: bool,
-    /// What NULL does in a NOT NULL column.
+    /// The handling of NULL in a NOT NULL column.
     pub nulls: NullRule,
-    /// What NULL does in an AUTO_INCREMENT column.
+    /// The handling of NULL in an AUTO_INCREMENT column.
     pub numbering: Numbering,
     /// `explicit_defaults_for_timestamp` is off: NULL is the time of the statement in a TIMESTAMP that
     /// cannot hold it.
@@ -139,7 +139,7 @@ impl Reporter {
         Self { column, policy, row: policy.first_row, warnings: Vec::new(), count: 0 }
     }
 
-    /// The warnings that were kept, and how many there were.
+    /// The stored warnings, and their total number.
     pub(crate) fn finish(self) -> (Vec<Warning>, u64) {
         (self.warnings, self.count)
     }

@@ -1,4 +1,4 @@
-//! ENUM and SET: values out of a declared list, by name or by number.
+//! Assignment to ENUM and SET: values from a declared list, by name or by number.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ impl Listed {
         Self { is_set, members: target.members.clone(), by_name, rules, collation, keys }
     }
 
-    /// Whether a text is stored as it is, by a quick test: the exact name of a member of an ENUM.
+    /// Whether a text is stored unchanged, by a quick test: the exact name of a member of an ENUM.
     pub(crate) fn holds(&self, text: &str) -> bool {
         !self.is_set && self.by_name.contains_key(text)
     }

@@ -1,7 +1,7 @@
-//! TINYINT to BIGINT, signed and unsigned.
+//! Assignment to TINYINT, SMALLINT, MEDIUMINT, INT and BIGINT, signed and unsigned.
 //!
-//! Decimals round half away from zero, doubles half to even, texts like decimals. A text may say a
-//! fraction or an exponent.
+//! Decimals round half away from zero, doubles half to even, texts like decimals. A text may
+//! contain a fraction or an exponent.
 
 use pelorus_types::{ColumnType, WireType};
 
@@ -177,7 +177,7 @@ pub(crate) fn rounded(text: &[u8]) -> (i128, Extent) {
     (value, if whole { Extent::Whole } else { Extent::Prefix })
 }
 
-/// Reports what a text has besides its integer.
+/// Reports the characters of a text that are not part of its integer.
 pub(crate) fn check_extent(
     text: &[u8],
     extent: Extent,

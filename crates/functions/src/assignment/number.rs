@@ -1,4 +1,4 @@
-//! DECIMAL, FLOAT and DOUBLE.
+//! Assignment to DECIMAL, FLOAT and DOUBLE.
 
 use arrow::datatypes::i256;
 use pelorus_error::Code;
@@ -30,7 +30,7 @@ impl Exact {
         Self { scale: ty.decimals, limit, small_limit, unsigned: ty.is_unsigned() }
     }
 
-    /// Whether a value of this scale fits as it is.
+    /// Whether a value of this scale fits unchanged.
     pub(crate) fn holds(&self, units: i256) -> bool {
         units.wrapping_abs() < self.limit && !(self.unsigned && units < i256::ZERO)
     }
@@ -172,7 +172,7 @@ impl Real {
         Self { max, digits: Some(digits), unsigned }
     }
 
-    /// Whether the value fits as it is.
+    /// Whether the value fits unchanged.
     pub(crate) fn holds(&self, value: f64) -> bool {
         self.digits.is_none() && value.abs() <= self.max && !(self.unsigned && value < 0.0)
     }

@@ -1,4 +1,4 @@
-//! What a column is built of: a rule that converts, beside the array that it fills.
+//! The storage of a column builder: a conversion rule, and the array that it fills.
 
 use std::sync::Arc;
 
@@ -179,7 +179,7 @@ impl Store {
         }
     }
 
-    /// What takes the place of NULL. Of an ENUM it is the error value, not the first member.
+    /// Stores the replacement of NULL. Of an ENUM it is the error value, not the first member.
     pub(crate) fn put_zero(&mut self) {
         match self {
             Store::Int(_, out) | Store::Calendar(_, out) | Store::Time(_, out) => {

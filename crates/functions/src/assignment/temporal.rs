@@ -87,7 +87,7 @@ impl Calendar {
         }
     }
 
-    /// Whether the moment of a TIMESTAMP cannot be told from what the session's clock showed then.
+    /// Whether the local time of a TIMESTAMP in the session's zone is ambiguous.
     fn is_shown_twice(&self, value: DateTime, report: &Reporter) -> bool {
         matches!(timestamp_to_utc(value.pack(), report.policy.time_zone), Stored::Twice(_))
     }
@@ -162,7 +162,7 @@ impl Calendar {
         }
     }
 
-    /// Whether a packed value of the same type and no more digits is stored as it is. A TIMESTAMP
+    /// Whether a packed value of the same type and no more digits is stored unchanged. A TIMESTAMP
     /// is so only in universal time.
     pub(crate) fn holds(&self, packed: i64, policy: &Policy) -> bool {
         self.allows(DateTime::unpack(packed), policy)

@@ -1,7 +1,8 @@
-//! CHAR, VARCHAR, the TEXTs, and their kin of bytes.
+//! CHAR, VARCHAR, the TEXT types, BINARY, VARBINARY and the BLOB types.
 //!
-//! Arrays hold text as UTF-8 whatever the column's charset is; what the charset lacks is found out
-//! here. A CHAR is stored without its trailing spaces, a BINARY with zeros up to its length.
+//! Arrays hold text as UTF-8 whatever the column's charset is; characters that the charset lacks
+//! are detected here. A CHAR is stored without its trailing spaces, a BINARY with zeros up to its
+//! length.
 
 use std::borrow::Cow;
 
@@ -61,7 +62,7 @@ impl Characters {
         self.keeps.is_none() || self.collation.charset() == from.collation.charset()
     }
 
-    /// Whether a text whose characters the charset has is stored as it is, by a quick test.
+    /// Whether a text whose characters the charset has is stored unchanged, by a quick test.
     pub(crate) fn holds(&self, text: &str) -> bool {
         let fits = match self.max_chars {
             Some(most) => text.len() <= most || text.chars().count() <= most,
@@ -215,12 +216,12 @@ impl Binary {
         Self { max, pads: target.ty.wire == WireType::String, is_blob }
     }
 
-    /// The length of values that stand for nothing: of a BINARY its own.
+    /// The length of placeholder values: of a BINARY its own.
     pub(crate) fn empty_length(&self) -> usize {
         if self.pads { self.max } else { 0 }
     }
 
-    /// Whether a value of this length is stored as it is.
+    /// Whether a value of this length is stored unchanged.
     pub(crate) fn holds(&self, length: usize) -> bool {
         if self.pads { length == self.max } else { length <= self.max }
     }

@@ -1,4 +1,4 @@
-//! YEAR and BIT, the two odd integers.
+//! YEAR and BIT.
 
 use super::Incoming;
 use super::conversion_error::{Failure, Reporter};

@@ -1,6 +1,6 @@
-//! TIMESTAMP between universal time, in which columns store it, and a session's time zone, in
-//! which expressions see it. Both are packed by [`pelorus_types::temporal`]; a zero date is zero in
-//! either.
+//! Conversion of TIMESTAMP between universal time, in which columns store it, and a session's time
+//! zone, in which expressions see it. Both are packed by [`pelorus_types::temporal`]; a zero date
+//! is zero in either.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// What MySQL takes; `None` outside the range.
+    /// The value that MySQL accepts; `None` outside the range.
     pub fn taken(self) -> Option<i64> {
         match self {
             Stored::None => None,
@@ -81,8 +81,8 @@ pub fn timestamp_from_utc(packed: i64, zone: TimeZone) -> i64 {
     shown(packed, &mut Shift::new(zone))
 }
 
-/// A whole stored TIMESTAMP column on the clock of a session's zone: what a scan hands to
-/// expressions. Free of charge in universal time. Error for an array that is no `Int64`.
+/// Converts a whole stored TIMESTAMP column to a session's time zone, for expressions. Costs
+/// nothing in universal time. Error for an array that is no `Int64`.
 pub fn timestamps_from_utc(array: &ArrayRef, zone: TimeZone) -> Result<ArrayRef> {
     if zone.is_utc() {
         return Ok(Arc::clone(array));
@@ -116,7 +116,7 @@ pub fn timestamps_to_utc(array: &ArrayRef, zone: TimeZone) -> Result<(ArrayRef, 
     Ok((Arc::new(Int64Array::new(moments.into(), values.nulls().cloned())), unclear))
 }
 
-/// Error 1235 for a TIMESTAMP, packed, of which only what the clock showed is known.
+/// Error 1235 for a TIMESTAMP, packed, whose local time is ambiguous.
 pub fn shown_twice(packed: i64) -> Error {
     let mut shown = String::new();
     write_datetime(&mut shown, DateTime::unpack(packed), 0);

@@ -1,5 +1,5 @@
-//! Upper and lower case as MySQL's collations have them: one character for one character, from
-//! tables that servers gave (`record_weights.py`).
+//! Upper and lower case as MySQL's collations define them: one character maps to one character,
+//! from tables recorded from servers (`record_weights.py`).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Text in the bytes of its charset. Arrays hold UTF-8 whatever the charset is.
+//! Converts text to the bytes of its charset. Arrays hold UTF-8 whatever the charset is.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ pub(crate) fn encode(text: &str, collation: Collation) -> Result<Cow<'_, [u8]>> 
 /// Bytes as text of the charset of a collation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Decoded<'a> {
-    /// What is text.
+    /// The valid text.
     pub(crate) text: Cow<'a, str>,
     /// The bytes from the first on that are none.
     pub(crate) rest: Cow<'a, [u8]>,
@@ -183,7 +183,7 @@ impl Repertoire {
         }
     }
 
-    /// Where the first character stands that the charset lacks.
+    /// The position of the first character that the charset lacks.
     pub(crate) fn lacking(self, text: &str) -> Option<usize> {
         let is_ascii = match self {
             Self::Table(table) => table.is_ascii(),

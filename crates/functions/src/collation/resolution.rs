@@ -1,4 +1,5 @@
-//! Which collation an operation on several texts uses.
+//! Collation resolution: the collation of an operation on several texts, by MySQL's coercibility
+//! rules.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Collation, collation};

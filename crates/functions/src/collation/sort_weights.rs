@@ -156,8 +156,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Looks whether a text can be looked for, or into, by weights one after the other: MariaDB's
-    /// `uca1400` finds whole characters only.
+    /// Checks whether a text can be searched for, or searched, by weights one after the other:
+    /// MariaDB's `uca1400` finds whole characters only.
     pub(crate) fn check_search(&self, text: &str) -> Result<()> {
         if self.scheme == Scheme::Uca1400 && !text.is_ascii() {
             return Err(Error::unsupported(format_args!(

@@ -1,5 +1,6 @@
-//! Weights of characters beyond ASCII, from tables that servers gave (`record_weights.py`). Only
-//! MariaDB's `uca1400` weighs some characters together otherwise than one after the other.
+//! Collation weights of characters beyond ASCII, from tables recorded from servers
+//! (`record_weights.py`). Only MariaDB's `uca1400` has contractions: some characters weigh
+//! differently together than one after the other.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

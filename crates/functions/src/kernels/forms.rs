@@ -1,6 +1,6 @@
-//! What a value is where another type than its own is asked for: IF, CASE and NULLIF pass on the number
-//! and the text of the value that they choose, GREATEST and LEAST compare numbers where a number is
-//! asked for, and the text of a FLOAT that a function makes is that of a DOUBLE.
+//! Numeric and text forms of a value, if another type than its own is required. IF, CASE and NULLIF
+//! return the number and the text of the value that they choose, GREATEST and LEAST compare numbers
+//! if a number is required, and the text of a FLOAT that a function returns is that of a DOUBLE.
 
 use pelorus_types::{ColumnType, WireType};
 

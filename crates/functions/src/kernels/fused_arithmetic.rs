@@ -1,9 +1,10 @@
-//! Exact numbers computed from columns by `+`, `-` and `*`, a batch at a time in 64 bits.
+//! Fused arithmetic: exact numbers computed from columns by `+`, `-` and `*`, a batch at a time in
+//! 64 bits.
 //!
-//! An aggregate takes such a formula in place of its argument, so that no array of 128 or 256 bits
-//! is made on the way. Every vector of numbers carries bounds, found for each column of a batch and
-//! computed for all others; where they could leave 64 bits nothing is computed, and the calls that
-//! the formula was made of are evaluated one by one, which tell overflows as MySQL does.
+//! An aggregate takes such a formula in place of its argument, so that no intermediate array of 128
+//! or 256 bits is built. Every vector of numbers carries bounds, determined for each column of a
+//! batch and computed for all others. If the bounds could exceed 64 bits nothing is computed here,
+//! and the calls of the formula are evaluated one by one, which report overflows as MySQL does.
 
 use std::borrow::Cow;
 use std::sync::Arc;

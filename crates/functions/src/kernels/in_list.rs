@@ -1,4 +1,4 @@
-//! Long lists of constants behind `IN`: sorted once, so that a row costs a binary search.
+//! Long lists of constants in `IN`: sorted once, so that a row costs a binary search.
 
 use pelorus_error::Result;
 
@@ -11,7 +11,7 @@ use crate::scalar::compare::{Kind, total};
 use crate::scalar::datetime::read;
 use crate::value::{Arg, Value};
 
-/// The values of a list, sorted in the order of what they are compared as.
+/// The values of a list, sorted in the order of their comparison kind.
 pub(crate) struct Lookup {
     keys: Keys,
     /// The list has a NULL, or a value that becomes one.

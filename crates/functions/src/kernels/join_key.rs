@@ -1,5 +1,5 @@
-//! Keys of values of different types that are compared by `=`: what a join hashes instead of
-//! comparing every row with every other.
+//! Join keys: keys of values of different types that are compared by `=`, so that a hash join can
+//! be used instead of comparing every pair of rows.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn is_of_texts(text: &Arg, number: &Arg) -> bool {
 pub enum EqualityKey {
     /// Whole numbers, one side within BIGINT. What is beyond equals nothing, as NULL does.
     Integer,
-    /// Exact numbers with so many digits before and behind the point.
+    /// Exact numbers with so many digits before and after the point.
     Decimal { whole: u8, scale: u8 },
     /// Doubles.
     Real,

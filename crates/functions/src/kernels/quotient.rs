@@ -1,4 +1,4 @@
-//! Quotients that are rounded once, from all their digits.
+//! `ROUND` of a quotient from all its digits, as MariaDB computes it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Keys for GROUP BY, DISTINCT, ORDER BY and hash joins: arrays whose plain order and equality are
-//! those of the values under MySQL's rules.
+//! Sort keys for GROUP BY, DISTINCT, ORDER BY and hash joins: arrays whose plain order and equality
+//! are those of the values under MySQL's rules.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub fn key_type(ty: &ColumnType) -> DataType {
     if needs_key(ty) { DataType::Binary } else { ty.arrow() }
 }
 
-/// Floating point numbers without the sign of zero: -0 equals 0, but not by its bits, which sorting
-/// and grouping go by. All else as it is.
+/// Floating point numbers without the sign of zero: -0 equals 0, but not by its bits, by which
+/// sorting and grouping compare. Other arrays are unchanged.
 pub fn without_signed_zeros(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Float64 => {
@@ -39,8 +39,8 @@ pub fn without_signed_zeros(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// The keys of an array: for text its sort key under its collation as `Binary`, all else as it is.
-/// Equal values have equal keys. An account counts the keys as long as they are there.
+/// The keys of an array: for text its sort key under its collation as `Binary`, other arrays
+/// unchanged. Equal values have equal keys. An account counts the keys as long as they are there.
 ///
 /// # Errors
 /// A collation whose rules are not known here (1235), and 1041.
@@ -66,7 +66,7 @@ pub fn comparison_keys(array: &ArrayRef, ty: &ColumnType, memory: &Account) -> R
     Ok(output.finish())
 }
 
-/// Keys of texts that came lately: what is grouped by has few values as a rule.
+/// Keys of recent texts: group keys usually have few values.
 #[derive(Debug)]
 struct Known {
     entries: Vec<Entry>,

@@ -1,4 +1,4 @@
-//! Loops over whole arrays for the hot paths.
+//! Vectorised loops over whole arrays for the hot paths.
 
 use arrow::array::{Array, ArrowPrimitiveType, AsArray, Int64Array, PrimitiveArray};
 use arrow::buffer::NullBuffer;
@@ -50,7 +50,7 @@ fn nulls(a: &dyn Array, b: &dyn Array, rows: usize) -> Option<NullBuffer> {
     NullBuffer::union(spread(a).as_ref(), spread(b).as_ref())
 }
 
-/// Combines two arrays of `rows` values, or of one that stands for all.
+/// Combines two arrays of `rows` values, or of one value that represents all.
 pub(crate) fn zip<A, B, O>(
     a: &PrimitiveArray<A>,
     b: &PrimitiveArray<B>,
@@ -73,7 +73,7 @@ where
     PrimitiveArray::new(values.into(), nulls)
 }
 
-/// Like [`zip`] with an operation that may fail; it runs only where both values are there.
+/// Like [`zip`] with an operation that may fail; it runs only if both values are not NULL.
 pub(crate) fn try_zip<A, B, O>(
     a: &PrimitiveArray<A>,
     b: &PrimitiveArray<B>,

@@ -1,4 +1,4 @@
-//! The errors that functions raise, in MySQL's words.
+//! The errors that functions raise, with MySQL's texts.
 
 use pelorus_error::{Code, Error};
 

@@ -1,7 +1,8 @@
-//! Which calls can complain: leave an error or a warning for some values of their arguments.
+//! Fallibility: the calls that can fail or warn, that is leave an error or a warning for some
+//! values of their arguments.
 //!
-//! What can is computed only for the rows that reach it (see [`crate::short_circuit`]). What is not known to
-//! be quiet counts as able to complain; that costs time, and nothing else.
+//! A fallible call is evaluated only for the rows that reach it (see [`crate::short_circuit`]). A
+//! call that is not known to be infallible counts as fallible; that costs time only.
 
 use pelorus_types::{ColumnType, WireType};
 

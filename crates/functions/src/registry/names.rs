@@ -1,4 +1,5 @@
-//! The names of MySQL's functions, to tell what Pelorus lacks from what nobody has.
+//! The names of MySQL's functions, which distinguish a function that Pelorus lacks from an unknown
+//! one.
 
 const NAMES: &str = include_str!("names.txt");
 

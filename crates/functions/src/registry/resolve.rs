@@ -1,4 +1,4 @@
-//! From names to functions.
+//! Resolves function names: binds a name and argument types to a call.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use crate::value::{Arg, Value};
 /// - `+`, `-` (one argument: the unary minus), `*`, `/`, `DIV`, `%`, `&`, `|`, `^`, `~`, `<<`, `>>`
 /// - `=`, `<=>`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `LIKE` (third argument: the
 ///   escape), `REGEXP`, `AND`, `OR`, `XOR`, `NOT`, `IS NULL`, `IS TRUE`, `IS FALSE`, `IS UNKNOWN`
-/// - `CASE`: conditions and results by turns, then the result of ELSE; `CASE WHEN` for the form
-///   with a value: the value first; `CASE =`: the equality of that form, by itself
+/// - `CASE`: conditions and results alternately, then the result of ELSE; `CASE WHEN` for the form
+///   with a value: the value first; `CASE =`: the equality of that form alone
 /// - `COLLATE`: text and the collation's name; `DATE_ADD` and `DATE_SUB`: date, amount, unit;
 ///   `EXTRACT`: unit, date; `TRIM`, `TRIM LEADING` and `TRIM TRAILING`: text and what to trim;
 ///   `CHAR USING`: codes and the charset's name; `GET_FORMAT`: kind, region; names and units are
@@ -193,8 +193,8 @@ fn session(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Ca
     })
 }
 
-/// A literal that is no text of its charset may stand beside bytes, as which it is taken, and where
-/// a function asks for nothing but its bytes. MySQL goes on with the broken text elsewhere, too.
+/// A literal that is not valid in its charset is allowed in combination with bytes, as which it is
+/// taken, and where a function needs only its bytes. MySQL uses the broken text elsewhere, too.
 fn refuse_broken_text(name: &str, args: &[Arg]) -> Result<()> {
     let Some(broken) = args.iter().find(|it| it.broken) else { return Ok(()) };
     let is_of_bytes = matches!(
@@ -281,7 +281,7 @@ const HIDDEN_NUMBER: &str = "ENUM, SET and JSON values as numbers, and texts tha
 /// In refusals of lists.
 const MIXED_LIST: &str = "ENUM, SET and JSON values in lists of numbers and texts";
 
-/// Whether a function takes a number with its fraction, not a whole number.
+/// Whether a function takes a number with its fraction, not an integer.
 pub fn asks_real(name: &str, args: &[Arg]) -> bool {
     let upper = name.to_ascii_uppercase();
     matches!(
@@ -343,7 +343,8 @@ fn refuse_hidden_numbers(name: &str, args: &[Arg]) -> Result<()> {
     }
 }
 
-/// Whether a function or operator asks an argument, by its place among so many, for its number.
+/// Whether a function or operator uses the numeric form of an argument, by its position among so
+/// many.
 fn asks_number(name: &str, at: usize, count: usize) -> bool {
     match name {
         "+" | "-" | "*" | "/" | "DIV" | "%" | "MOD" | "AND" | "OR" | "XOR" | "NOT" | "!" | "&"

@@ -1,4 +1,4 @@
-//! `+`, `-`, `*`, `/`, `DIV`, `%` and the unary minus.
+//! Arithmetic operators: `+`, `-`, `*`, `/`, `DIV`, `%` and the unary minus.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `&`, `|`, `^`, `~`, `<<`, `>>` and `BIT_COUNT`.
+//! Bit operators: `&`, `|`, `^`, `~`, `<<`, `>>` and `BIT_COUNT`.
 
 use std::sync::Arc;
 

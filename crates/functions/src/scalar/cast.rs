@@ -1,4 +1,4 @@
-//! `CAST`, `CONVERT`, `BINARY` and `COLLATE`.
+//! Casts: `CAST`, `CONVERT`, `BINARY` and `COLLATE`.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::types::common_type::temporal_type;
 use crate::types::result_type;
 use crate::value::{Arg, Coercibility, Origin, Value};
 
-/// What a CAST makes.
+/// The target type of a CAST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CastTarget {
     /// `SIGNED`.

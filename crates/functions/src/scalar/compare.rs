@@ -1,5 +1,5 @@
-//! Comparisons: `=`, `<=>`, `<>`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `STRCMP` and the choice of
-//! what two values are compared as.
+//! Comparisons: `=`, `<=>`, `<>`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `STRCMP`, and the choice
+//! of the type under which two values compare.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -139,7 +139,7 @@ fn pair_kernel(
     }))
 }
 
-/// What the two values of an operator are compared as, and what constants are taken for.
+/// The type under which the operands of an operator are compared, and the converted constants.
 fn operator(left: &Arg, right: &Arg, ctx: &EvalContext, sign: &str) -> Result<(Kind, Taken)> {
     let [a, b] = taken_pair(left, right, ctx);
     let kind = operator_kind(a.as_ref().unwrap_or(left), b.as_ref().unwrap_or(right), ctx, sign)?;
@@ -182,7 +182,7 @@ impl<T: Copy> Number<T> {
     }
 }
 
-/// Such a text beside values that are no constants.
+/// Such a text compared with values that are not constants.
 enum Beside {
     Real(Number<f64>),
     Decimal(Number<Decimal>),
@@ -204,7 +204,7 @@ impl Beside {
         right_one.or_else(|| Some((Self::of(kind, left, right)?, 0)))
     }
 
-    /// What is made of the order of the other values and this, which is the left one at 0.
+    /// The result of the order of the other values and this, which is the left one at 0.
     fn compared(
         &self,
         at: usize,

@@ -1,4 +1,4 @@
-//! `IF`, `IFNULL`, `NULLIF`, `COALESCE`, `CASE`.
+//! Conditional functions: `IF`, `IFNULL`, `NULLIF`, `COALESCE`, `CASE`.
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ pub(crate) fn null_if(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     }))
 }
 
-/// Binds `CASE`: conditions and results by turns, then the result of ELSE if there is one.
+/// Binds `CASE`: conditions and results alternately, then the result of ELSE if there is one.
 pub(crate) fn searched_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     if args.len() < 2 {
         return Err(parameter_count(name));
@@ -169,7 +169,7 @@ pub(crate) fn searched_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) ->
     }))
 }
 
-/// Binds `CASE value WHEN ...`: the value, then values and results by turns, then ELSE.
+/// Binds `CASE value WHEN ...`: the value, then values and results alternately, then ELSE.
 pub(crate) fn simple_case(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [value, rest @ ..] = args else { return Err(parameter_count(name)) };
     if rest.len() < 2 {

@@ -1,4 +1,4 @@
-//! Dates and times.
+//! Functions of dates and times.
 
 pub(crate) mod clock;
 pub(crate) mod difference;

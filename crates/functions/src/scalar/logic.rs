@@ -1,4 +1,4 @@
-//! `AND`, `OR`, `XOR`, `NOT`, `IS NULL`, `IS TRUE` and their kind.
+//! `AND`, `OR`, `XOR`, `NOT`, `IS NULL`, `IS TRUE` and similar operators.
 
 use std::sync::Arc;
 

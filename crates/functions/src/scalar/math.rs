@@ -11,7 +11,7 @@ use crate::registry::errors::{out_of_range, parameter_count};
 use crate::types::result_type::{double_type, null_if_any};
 use crate::value::{Arg, Value};
 
-/// What a function gives: a number, NULL, or NULL with warning 3020.
+/// The result of a function: a number, NULL, or NULL with warning 3020.
 enum Given {
     Number(f64),
     Null,

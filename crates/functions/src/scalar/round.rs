@@ -1,4 +1,4 @@
-//! `ROUND`, `TRUNCATE`, `ABS`, `CEIL`, `FLOOR`, `SIGN`.
+//! Rounding functions: `ROUND`, `TRUNCATE`, `ABS`, `CEIL`, `FLOOR`, `SIGN`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Functions that tell about the session: `VERSION`, `DATABASE`, `USER`, `CONNECTION_ID`.
+//! Functions with information about the session: `VERSION`, `DATABASE`, `USER`, `CONNECTION_ID`.
 
 use std::sync::Arc;
 

@@ -88,7 +88,7 @@ pub(crate) fn value_of(bytes: Vec<u8>, binary: bool) -> Result<Value> {
         .map_err(|_| Error::internal("a text function cut a character in two"))
 }
 
-/// Text that is put together, no longer than a packet may be: what would be longer is not held.
+/// Text that is put together, no longer than a packet may be: a longer text is not stored.
 pub(crate) struct Built {
     bytes: Vec<u8>,
     limit: u64,
@@ -162,7 +162,7 @@ pub(crate) fn of_text(
     Ok(call.with_coercibility(mixed.coercibility))
 }
 
-/// NULL and a warning in place of what is longer than a packet may be.
+/// NULL and a warning for a text that is longer than a packet may be.
 fn limited(value: Value, limit: u64, name: &str, ctx: &EvalContext) -> Value {
     let length = match &value {
         Value::Text(text) => text.len(),

@@ -1,4 +1,4 @@
-//! The type that several types have in common: of `IF`, `CASE`, `COALESCE`, `UNION`.
+//! The common type of several types: of `IF`, `CASE`, `COALESCE`, `UNION`.
 
 use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, ColumnType, Flags, WireType, collation as collations};
@@ -137,7 +137,7 @@ fn number(args: &[&Arg]) -> ColumnType {
 }
 
 /// What two numbers have in common where a FLOAT is among them or follows. MySQL goes from left to
-/// right, and a BIGINT behind a FLOAT is not one in front of it.
+/// right, and a BIGINT after a FLOAT is not one in front of it.
 fn with_float(left: WireType, right: WireType) -> WireType {
     use WireType::{Double, Float, Int24, LongLong, Short, Tiny, Year};
     match (left, right) {

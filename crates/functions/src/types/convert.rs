@@ -1,4 +1,4 @@
-//! Values of one type as values of another, the implicit way.
+//! Implicit conversions: values of one type as values of another.
 
 use arrow::array::{Array, ArrayRef};
 use pelorus_error::Result;

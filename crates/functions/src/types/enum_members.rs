@@ -1,7 +1,7 @@
-//! The members of ENUM and SET columns, whose places order the values.
+//! The members of ENUM and SET columns, whose positions determine the sort order.
 //!
 //! Arrays hold the texts of such values. MySQL compares and groups them as texts, but sorts columns
-//! by the number that is stored: of an ENUM the member's place, of a SET a bit for each member.
+//! by the number that is stored: of an ENUM the member's position, of a SET a bit for each member.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -67,7 +67,7 @@ impl Members {
     /// The numbers of values.
     ///
     /// # Errors
-    /// A text that is no value of the column, and `''` where it could be a member behind others as
+    /// A text that is no value of the column, and `''` where it could be a member after others as
     /// well as the error value.
     pub fn numbers(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let number = |row: usize| -> Result<Option<u64>> {

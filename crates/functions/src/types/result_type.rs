@@ -1,4 +1,4 @@
-//! Lengths, precisions and kinds of arguments: what result types are computed from.
+//! Result types: lengths, precisions and numeric kinds of arguments, from which they are computed.
 
 use pelorus_types::{ColumnType, Flags, WireType, collation};
 
@@ -9,7 +9,7 @@ use crate::value::Arg;
 /// Digits after the point of a double or a text: not fixed.
 pub(crate) const NOT_FIXED: u8 = pelorus_types::column::DECIMALS_NOT_FIXED;
 
-/// What kind of number an argument is where numbers are asked for.
+/// The numeric kind of an argument where a number is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Numeric {
     Int,
@@ -86,7 +86,7 @@ pub(crate) fn text_chars(arg: &Arg) -> u32 {
     chars(&arg.ty) / if doubled { width(arg.ty.collation).max(1) } else { 1 }
 }
 
-/// An ENUM or SET: columns say so by a flag beside the wire type of a string.
+/// An ENUM or SET: columns have a flag in addition to the wire type of a string.
 pub(crate) fn is_listed(ty: &ColumnType) -> bool {
     matches!(ty.wire, WireType::Enum | WireType::Set)
         || ty.flags.has(Flags::ENUM)

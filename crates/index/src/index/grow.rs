@@ -103,7 +103,7 @@ impl KeyIndex {
         while let Ok(tag) = u32::try_from(first) {
             let shard = self.shard(tag);
             let (depth, present) = (shard.depth, shard.buckets());
-            // The rows of a shard vary by chance; five standard deviations are never exceeded.
+            // The rows of a shard vary randomly; five standard deviations are never exceeded.
             let expected = rows >> depth;
             let spread = if depth == 0 { 0 } else { 5 * expected.isqrt() };
             let buckets = (expected + spread) * ROWS_MAX.1 / ROWS_MAX.0 + 1;

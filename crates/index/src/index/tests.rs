@@ -1,4 +1,4 @@
-//! The index against plain maps, with good hashes and with hostile ones.
+//! Tests of the index against plain maps, with good hashes and with hostile ones.
 
 #![allow(clippy::cast_possible_truncation, reason = "numbers of rows are small here")]
 
@@ -109,7 +109,7 @@ fn any_action(keys: u32) -> impl Strategy<Value = Action> {
     ]
 }
 
-/// The index beside what it should say. The "stored keys" by row are what a partition holds.
+/// The index and its model. The "stored keys" by row are the content of a partition.
 #[derive(Debug)]
 struct Pair {
     hashing: Hashing,

@@ -1,4 +1,4 @@
-//! What a server says of itself that matters to whoever follows it.
+//! [`SourceFacts`]: the properties of a server that matter for following its binlog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::connection::TextRows;
 use crate::link::Inner;
 use crate::settings::SessionSettings;
 
-/// The variables that are asked for; a server leaves out those that it does not have.
+/// The requested variables; a server omits those that it does not have.
 const VARIABLES: &[&str] = &[
     "server_id",
     "server_uuid",
@@ -28,7 +28,7 @@ const VARIABLES: &[&str] = &[
     "log_replica_updates",
 ];
 
-/// What a server says that matters to whoever follows it.
+/// The facts of a server that matter for following its binlog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceFacts {
     /// How errors name the server.
@@ -45,7 +45,7 @@ pub struct SourceFacts {
     pub log_bin: bool,
     /// `ROW`, `STATEMENT` or `MIXED`.
     pub binlog_format: String,
-    /// Names of databases and tables are not told apart by case: `lower_case_table_names` is not 0.
+    /// Names of databases and tables are case-insensitive: `lower_case_table_names` is not 0.
     pub folds_names: bool,
     /// `FULL`, `MINIMAL`, `NOBLOB` or (MariaDB) `FULL_NODUP`.
     pub binlog_row_image: String,
@@ -61,7 +61,7 @@ pub struct SourceFacts {
     pub gtid_mode: String,
     /// `enforce_gtid_consistency`; empty for a MariaDB.
     pub enforce_gtid_consistency: String,
-    /// Whether what comes from a server that it follows goes into its own binlog.
+    /// Whether events from a server that it follows go into its own binlog.
     pub log_replica_updates: bool,
     /// Whether it follows another server; `None` when the account may not ask and nothing else tells.
     pub is_replica: Option<bool>,
@@ -215,8 +215,8 @@ impl SourceFacts {
         kept && !named(&self.binlog_ignore_db)
     }
 
-    /// What nobody sees of changes of databases that are in the binlog, in words: the server leaves
-    /// out statements by the database that their session has chosen. `None` without such filters.
+    /// The changes that the binlog omits, as text: the server filters statements by the current
+    /// database of their session. `None` without such filters.
     pub fn leaves_out(&self) -> Option<String> {
         let (kept, ignored) = (&self.binlog_do_db, &self.binlog_ignore_db);
         let which = match (kept.as_slice(), ignored.as_slice()) {
@@ -233,13 +233,13 @@ impl SourceFacts {
     }
 
     /// Whether it is known that changes do not go into the binlog. They are missing in it for good,
-    /// also when later ones do. Where nobody knows, [`Self::check`] refuses.
+    /// also when later ones do. If this is unknown, [`Self::check`] refuses.
     pub fn loses_changes(&self) -> bool {
         !self.log_bin || (self.is_replica == Some(true) && !self.log_replica_updates)
     }
 
-    /// All that makes it impossible to follow the server exactly, one error each, saying what to
-    /// set or grant; empty when there is nothing.
+    /// All reasons against following the server exactly, one error each, with the setting or grant
+    /// that helps; empty if there are none.
     pub fn check(&self) -> Vec<Error> {
         let label = &self.label;
         let mut errors = Vec::new();
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn each_thing_that_is_wrong_is_one_error_that_says_what_to_do() {
         assert!(good().check().is_empty() && !good().loses_changes());
-        // Rows in part are put together by whoever reads them.
+        // Partial row images are completed by their reader.
         let mut parts = good();
         parts.binlog_row_image = "MINIMAL".into();
         parts.binlog_row_value_options = "PARTIAL_JSON".into();

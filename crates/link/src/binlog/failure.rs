@@ -1,19 +1,19 @@
-//! Why following ended.
+//! [`FollowError`]: the reason for which following a binlog ended.
 
 use std::fmt;
 
 use pelorus_error::{Code, Error};
 
-/// What a caller can make of the end of following.
+/// The kinds of ends of following, by the caller's possible reactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowFailure {
     /// The source has thrown away what comes next: everything must be loaded again.
     Purged,
-    /// The source does not have what was read before: it lost transactions in a crash, or another
+    /// The source lacks events that were read before: it lost transactions in a crash, or another
     /// server took its place that never had them. Everything must be loaded again.
     Diverged,
-    /// The source has begun its binlogs anew while they were read: what it has from now on is not
-    /// what it gave the same names before. Everything must be loaded again.
+    /// The source has begun its binlogs again while they were read: later events differ from
+    /// earlier ones with the same names. Everything must be loaded again.
     Reset,
     /// The position lies beyond 4 GiB in a binlog file, where no replica can begin to read.
     /// Everything must be loaded again.
@@ -22,8 +22,8 @@ pub enum FollowFailure {
     Collision,
     /// The account may not log in, or may not read the binlog.
     Denied,
-    /// Somebody ended the connection on the source: an administrator, or, if it happens again and
-    /// again, another replica with the same `server_id`. Follow again from the last position.
+    /// The connection was killed on the source: an administrator, or, if it happens repeatedly,
+    /// another replica with the same `server_id`. Follow again from the last position.
     Killed,
     /// The source cannot be reached, went away, or is silent. Follow again from the last position.
     Lost,
@@ -39,7 +39,7 @@ pub struct FollowError {
 }
 
 impl FollowError {
-    /// What can be made of it.
+    /// The kind of the failure.
     pub fn failure(&self) -> FollowFailure {
         self.failure
     }

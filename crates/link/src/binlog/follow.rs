@@ -1,4 +1,4 @@
-//! A connection that reads the binlog as a replica does.
+//! [`Follower`]: a connection that reads the binlog as a replica does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Connects, registers, asks for the binlog and waits for the first event.
+    /// Connects, registers, requests the binlog and waits for the first event.
     pub(super) async fn start(
         server: Arc<Server>,
         request: &FollowRequest,
@@ -49,7 +49,7 @@ impl Follower {
         Ok(follower)
     }
 
-    /// Tells the server what a replica tells.
+    /// Sends the variables that a replica sets.
     async fn introduce(&mut self, request: &FollowRequest) -> Result<(), FollowError> {
         let is_mariadb = self.connection.version().is_mariadb;
         let set = introduction(request, is_mariadb);
@@ -69,9 +69,9 @@ impl Follower {
         Ok(())
     }
 
-    /// The next event, without the byte before it; `None` at an end that only sources know that
-    /// never wait. Waits for as long as heartbeats come. May be dropped and asked again: no event
-    /// is lost.
+    /// The next event, without the byte before it; `None` at the end of the binlog, which occurs
+    /// only with sources that never wait. Waits for as long as heartbeats come. Cancel-safe: no
+    /// event is lost.
     ///
     /// # Errors
     /// See [`FollowFailure`]. Following is over then.
@@ -111,8 +111,8 @@ impl Follower {
         }
     }
 
-    /// Waits so long without looking at what arrives, which then costs no wake-up for each
-    /// transaction. To be called again when it was dropped, or else events may come late.
+    /// Waits so long without reading arriving events, which saves a wake-up for each transaction.
+    /// To be called again when it was dropped, or else events may come late.
     pub async fn sleep(&self, time: Duration) {
         self.connection.sleep(time).await;
     }

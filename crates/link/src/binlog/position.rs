@@ -1,4 +1,4 @@
-//! Asking for positions; the module above says why they are right.
+//! Queries of binlog positions; the head of [`crate::binlog`] explains why they are correct.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::settings::SessionSettings;
 use crate::snapshot::{ACQUIRE, lacks_rights};
 use crate::split::{quote_name, quote_text};
 
-/// How often a MariaDB's place is asked for until it is told in order.
+/// How often a MariaDB's place is read until the two readings agree.
 const ROUNDS: usize = 10;
 /// How long to wait before each try to lock the tables of a MySQL without GTIDs.
 const PAUSES: [Duration; 3] =

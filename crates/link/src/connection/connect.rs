@@ -1,4 +1,4 @@
-//! Making a connection: socket, TLS, login, first settings.
+//! Opens a connection: socket, TLS, login, first settings.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::stream::Stream;
 /// `utf8mb4_general_ci`, which every server since 5.5 knows.
 const COLLATION: u8 = 45;
 
-/// What the client side wants, when the server can do it.
+/// The capabilities that the client side requests, if the server has them.
 const WANTED: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::LONG_FLAG)
     .with(Capabilities::PROTOCOL_41)
@@ -50,7 +50,7 @@ const FIRST: [&str; 5] = [
     WHO,
 ];
 
-/// A server that takes another's place, or stands behind the same address, differs in this. Nothing
+/// A server that takes another's place, or is reached at the same address, differs in this. Nothing
 /// in it can change while the server runs.
 const WHO: &str = "SELECT CONCAT_WS(' ', @@hostname, @@port)";
 
@@ -104,15 +104,15 @@ impl Address {
     }
 }
 
-/// Who can be at the other end of a connection.
+/// The possible servers at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
     /// The server that is meant, and no listener; or an option says so.
     Server,
-    /// Whatever listens at an address of this machine, or at one that has been said to be trusted:
-    /// it may have the password encrypted with the key that it sends.
+    /// Any server at an address of this machine, or at a trusted one: it may get the password
+    /// encrypted with the key that it sends.
     Address,
-    /// Anybody.
+    /// Any server.
     None,
 }
 
@@ -144,8 +144,9 @@ pub(crate) async fn connect_with(
     }
 }
 
-/// Within one machine nobody listens, and encrypting would cost more than reading: where it is
-/// not demanded it is left out there, unless the server or the account insists.
+/// Connections within one machine cannot be intercepted, and encryption would cost more than
+/// reading: it is omitted there if it is not configured, unless the server or the account requires
+/// it.
 async fn log_in_either_way(
     address: &Arc<Address>,
     env: &Env,
@@ -256,7 +257,7 @@ async fn start_tls(
     connection.writer.packet(|out| request.put(out));
     connection.flush().await?;
     if !connection.reader.unread().is_empty() {
-        // Bytes before the encryption could have been put there by anybody.
+        // Bytes before the encryption could have been sent by an attacker.
         return Err(address.unreachable("the server spoke before TLS had started"));
     }
     let name = ServerName::try_from(address.endpoint.host.clone())
@@ -427,7 +428,7 @@ pub(super) enum Works {
     Yes,
     /// It does not know the connection any more.
     No,
-    /// It could not be asked.
+    /// The server could not answer.
     Unknown(Error),
 }
 

@@ -1,4 +1,4 @@
-//! The commands of a replica: registering, and having the binlog sent.
+//! The commands of a replica: registration, and the binlog dump.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use tokio::time::timeout;
 
 use super::{Connection, Phase, command};
 
-/// What a dump starts with when it starts with no place in a file.
+/// The start of a dump that does not start at a position in a file.
 const FIRST_EVENT: u64 = 4;
 
 /// Flag of a dump: a MariaDB sends the statements that rows come from.
 const SEND_ANNOTATE_ROWS: u16 = 2;
 
-/// Bytes that may wait in a socket while nobody looks.
+/// Bytes that may wait in a socket without waking the reader.
 const MUCH: i32 = 1 << 20;
 
 /// Where a dump starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum From<'a> {
-    /// Behind these transactions, on a MySQL.
+    /// After these transactions, on a MySQL.
     Set(&'a GtidSet),
     /// Where the session's `@slave_connect_state` says, on a MariaDB.
     State,
@@ -31,12 +31,12 @@ pub(crate) enum From<'a> {
     Place(&'a str, u32),
 }
 
-/// What came, or was there, when an event was asked for.
+/// The result of reading an event.
 #[derive(Debug)]
 pub(crate) enum Dumped {
     /// An event.
     Event(Bytes),
-    /// The end of the binlog, which servers send only to those who do not want to wait.
+    /// The end of the binlog, which servers send only to replicas that do not wait.
     End,
     /// Nothing yet.
     Nothing,
@@ -101,8 +101,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The next event, waiting for at most `silence` between any two bytes. May be dropped and
-    /// asked again: nothing is lost.
+    /// The next event, waiting for at most `silence` between any two bytes. Cancel-safe: nothing is
+    /// lost.
     ///
     /// # Errors
     /// The server's own; 1430 when it went away or is silent.

@@ -1,10 +1,10 @@
-//! Connections to a server that is none.
+//! Tests of connections to a fake server.
 
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 
-/// A packet that says that a statement was carried out.
+/// A packet that says that a statement was executed.
 const DONE: &[u8] = &[7, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0];
 /// One that says that it was not: error 1298.
 const REFUSED: &[u8] = b"\x0B\0\0\x01\xFF\x12\x05#HY000no";
@@ -98,7 +98,7 @@ async fn a_refused_setting_leaves_the_connection_as_it_was() {
     assert_eq!(sent.len(), 3, "{sent:?}");
     assert_eq!(sent[0], sent[2]);
 
-    // Whoever asked has gone: nobody knows whether it was set.
+    // The caller is gone: it is unknown whether it was set.
     let other = SessionSettings::default();
     assert!(timeout(Duration::from_millis(50), connection.apply(&other)).await.is_err());
     server.write_all(DONE).await.unwrap();

@@ -1,6 +1,6 @@
-//! What kind of server answers.
+//! The version of a server: MySQL or MariaDB, and the features that follow from it.
 
-/// The version of a server, and what follows from it.
+/// The version of a server, and the features that follow from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerVersion {
     /// As in `@@version`.
@@ -44,7 +44,7 @@ impl ServerVersion {
         if is_renamed { "transaction_read_only" } else { "tx_read_only" }
     }
 
-    /// How to ask where the binlog ends and what it leaves out.
+    /// The statement that shows the end of the binlog and its filters.
     pub(crate) fn binlog_status(&self) -> &'static str {
         if self.is_mariadb || self.number < (8, 2, 0) {
             "SHOW MASTER STATUS"

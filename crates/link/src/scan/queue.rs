@@ -1,4 +1,4 @@
-//! The ranges that are still to be read.
+//! The queue of ranges that are still to be read.
 
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ struct State {
     workers: usize,
     /// The scan has failed, and says why.
     failed: bool,
-    /// A worker is gone with its range, and nobody says why.
+    /// A worker is gone with its range, without an error.
     given_up: bool,
 }
 
@@ -73,8 +73,8 @@ impl Queue {
         self.state.lock().workers = workers;
     }
 
-    /// The next job; waits while others read what may come back. `None` when all are finished, or no
-    /// more are to be.
+    /// The next job; waits while other workers read ranges that may come back. `None` when all are
+    /// finished, or the scan has ended.
     pub(super) async fn next(&self) -> Option<Job> {
         loop {
             let changed = self.changed.notified();
@@ -124,7 +124,7 @@ impl Queue {
         state.unfinished == 0 || state.failed
     }
 
-    /// A worker ends early; its job goes back. `false` when nobody is left to read it.
+    /// Returns the job of a worker that ends early. `false` if no other worker is left to read it.
     pub(super) fn give_back(&self, job: Job) -> bool {
         let mut state = self.state.lock();
         state.workers = state.workers.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! One moment for several scans of one statement.
+//! [`Moment`]: one snapshot for several scans of one statement.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Moment(Arc<Shared>);
 struct Shared {
     inner: Arc<Inner>,
     announced: SyncMutex<Vec<Announced>>,
-    /// What every scan gets, by its number, or why there is no moment.
+    /// The connections of every scan, by its number, or the reason for which there is no moment.
     opened: Mutex<Option<Result<Vec<Option<Readers>>>>>,
 }
 
@@ -97,7 +97,7 @@ impl Moment {
     /// Opens the connections of all scans at once and shares them out.
     async fn open(&self, request: &ScanRequest) -> Result<Vec<Option<Readers>>> {
         let inner = &self.0.inner;
-        // They stay: whoever asks may go away before there is a moment.
+        // They stay: the caller may be dropped before there is a moment.
         let announced = self.0.announced.lock().clone();
         let mut tables: Vec<(String, String)> = Vec::new();
         let mut wanted: Vec<(Arc<Server>, usize)> = Vec::new();

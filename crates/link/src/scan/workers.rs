@@ -1,4 +1,4 @@
-//! The workers of a scan.
+//! The workers of a scan, one for each connection.
 
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -26,19 +26,19 @@ const BATCH_ROWS: usize = 16_384;
 const BATCH_BYTES: usize = 2 << 20;
 /// Batches that wait for a reader, per worker.
 const WAITING_BATCHES: usize = 2;
-/// What all workers of a scan together may keep back until their ranges are complete.
+/// The bytes that all workers of a scan together may buffer until their ranges are complete.
 const BUFFERS: usize = 128 << 20;
-/// What one worker may keep back at most.
+/// The bytes that one worker may buffer at most.
 const BUFFER: usize = 32 << 20;
 
 type Batches = Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>;
 
-/// What one worker may keep back.
+/// The bytes that one worker may buffer.
 pub(super) fn buffer_of(workers: usize) -> usize {
     (BUFFERS / workers.max(1)).min(BUFFER)
 }
 
-/// Rows that wait for their reader, with what counts them.
+/// Rows that wait for their reader, with their memory reservation.
 #[derive(Debug)]
 pub(super) struct Waiting {
     batch: RecordBatch,
@@ -51,7 +51,7 @@ struct Output {
     _wanted: watch::Sender<()>,
 }
 
-/// Makes the outputs of a scan, the sign that nobody wants them any more, and the way in.
+/// Creates the outputs of a scan, the cancellation signal, and the input.
 pub(super) fn outputs(
     workers: usize,
     queue: &Arc<Queue>,
@@ -69,7 +69,8 @@ pub(super) fn outputs(
                     Some(waiting) => {
                         Some((waiting.map(|waiting| waiting.batch), Some((output, queue))))
                     }
-                    // The end is one only when all was read, or somebody has said why not.
+                    // It is the end of the rows only if all ranges were read, or an error was
+                    // reported.
                     None if queue.is_settled() => None,
                     None => Some((Err(Error::internal("a scan ended before its ranges")), None)),
                 }
@@ -80,17 +81,17 @@ pub(super) fn outputs(
     (streams, cancelled, sender)
 }
 
-/// What the workers of a scan share.
+/// The state that the workers of a scan share.
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) queue: Arc<Queue>,
     pub(super) columns: Arc<[Column]>,
     pub(super) report: Arc<ScanReport>,
     pub(super) env: Env,
-    /// Bytes of a range that are kept back until it is complete.
+    /// Bytes of a range that are buffered until it is complete.
     pub(super) buffer: usize,
     pub(super) batches: mpsc::Sender<Result<Waiting>>,
-    /// What counts the batches that wait.
+    /// The memory account of the waiting batches.
     pub(super) memory: Account,
 }
 
@@ -111,16 +112,16 @@ impl Drop for Left {
 
 /// Why a range was not read.
 enum Failure {
-    /// Somebody else may read it.
+    /// Another worker may read it.
     Lost(Error),
     /// The scan fails.
     Fatal(Error),
-    /// Nobody wants it any more.
+    /// The rows are not needed any more.
     Unwanted,
 }
 
 impl Work {
-    /// Sets a worker to work for each connection; the first goes on with what it has prepared.
+    /// Starts a worker for each connection; the first continues with its prepared range.
     pub(super) fn start(
         self,
         connections: Vec<Lent>,
@@ -184,8 +185,9 @@ impl Work {
                 }
             }
         }
-        // The pool ends the transaction when it gets the connection back. Here nothing may be waited
-        // for: whoever sees the end of the results drops them, and that stops the workers.
+        // The pool ends the transaction when it gets the connection back. Nothing may be awaited
+        // here: the consumer that sees the end of the results drops them, and that stops the
+        // workers.
     }
 
     async fn fail(&self, error: Error, failed: &watch::Sender<bool>) {
@@ -292,7 +294,7 @@ impl Work {
         Ok(Waiting { batch, _held: held })
     }
 
-    /// Hands on what was kept back.
+    /// Sends the buffered rows.
     async fn flow(&self, kept: &mut Kept) -> Result<(), Failure> {
         kept.bytes = 0;
         for batch in kept.batches.drain(..) {
@@ -302,7 +304,7 @@ impl Work {
         Ok(())
     }
 
-    /// All ranges must be of the same columns: somebody may change a table in between.
+    /// All ranges must have the same columns: the table may be changed in between.
     fn check(&self, columns: &[Column]) -> Result<(), Failure> {
         let numbers = |ty: &ColumnType| ty.is_integer() && ty.wire != WireType::Bit;
         let same = columns.len() == self.columns.len()
@@ -345,7 +347,7 @@ struct Kept {
     sent: usize,
 }
 
-/// What a client is told of a connection that broke: which server it was.
+/// The error for a client after a connection broke: it names the server.
 fn named(connection: &Lent, error: Error) -> Error {
     match error.code() {
         Code::Remote(code) => {

@@ -1,4 +1,4 @@
-//! Opening snapshots on many connections.
+//! Opens consistent snapshots on many connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::settings::SessionSettings;
 use crate::split::{quote_name, quote_text};
 use crate::status::ServerState;
 
-/// Ends what an earlier try has opened; the isolation level cannot be set otherwise.
+/// Ends the transactions of an earlier attempt; the isolation level cannot be set otherwise.
 const END: &str = "COMMIT";
 const ISOLATION: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 const START: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
@@ -42,18 +42,18 @@ struct Group<'a> {
     warnings: Vec<String>,
 }
 
-/// What is to be read at the moment.
+/// The request of a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     /// How many statements will run.
     pub(crate) statements: usize,
-    /// Only what was committed may be read.
+    /// Only committed rows may be read.
     pub(crate) committed: bool,
 }
 
 impl Wanted {
-    /// What a connection runs first that reads alone. One statement sees one moment by itself, unless
-    /// the server's isolation level is READ UNCOMMITTED.
+    /// The first statements of a connection that reads alone. A single statement sees one moment,
+    /// unless the server's isolation level is READ UNCOMMITTED.
     fn begin_alone(self) -> &'static [&'static str] {
         match self {
             Self { statements: 2.., .. } => &[END, ISOLATION, START],
@@ -98,7 +98,7 @@ pub(crate) async fn open(
     group.alone(wanted, failure).await
 }
 
-/// Whether an account may not lock the tables, so that trying again is in vain.
+/// Whether an account may not lock the tables, so that another attempt is useless.
 pub(crate) fn lacks_rights(error: &Error) -> bool {
     // Denied: the database, the command on a table, an administrative right.
     const DENIED: [u16; 3] = [1044, 1142, 1227];
@@ -445,7 +445,7 @@ async fn logs_everything(lent: &mut Lent) -> Result<bool> {
         all = follows.single() != Some("1");
     }
     let ask = lent.version().binlog_status();
-    // An account that may not ask is told nothing; filters are rare.
+    // An account without the privilege gets no answer; filters are rare.
     if let Ok(status) = lent.rows(ask).await {
         let filtered = |name: &str| {
             status.iter().any(|row| row.get(name).is_some_and(|text| !text.is_empty()))
@@ -482,7 +482,7 @@ async fn owned_and_executed(connection: &mut Connection) -> Result<(String, Stri
 /// Waits on a replica until it has executed a position.
 async fn wait_for(connection: &mut Connection, position: &str, most: Duration) -> Result<()> {
     if position.is_empty() {
-        // Of no position nobody is behind.
+        // An empty position cannot be waited for.
         return Err(late());
     }
     let (function, done) = if connection.version().is_mariadb {

@@ -1,4 +1,4 @@
-//! Values of a key as bounds: how they are written, compared, and what lies between two of them.
+//! Bounds: values of a key as SQL text, their comparison, and points between two of them.
 
 use pelorus_types::WireType;
 use pelorus_types::temporal::{self, DateTime};
@@ -10,7 +10,7 @@ use crate::table::{KeyPart, RemoteColumn, RemoteKey, RemoteTable};
 /// is, column by column.
 pub(super) type Bound = Vec<String>;
 
-/// What kind of values a column has, for finding points between two of them.
+/// The kind of a column's values, for finding points between two of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Domain {
     /// Integers, and decimals as integers of their last digit.
@@ -21,8 +21,8 @@ pub(super) enum Domain {
     Date,
     /// DATETIME, in seconds.
     DateTime,
-    /// TIMESTAMP, in days: a bound at noon is far from any change of daylight saving time, where
-    /// what is later on the clock may be earlier in fact.
+    /// TIMESTAMP, in days: a bound at noon is far from any change of daylight saving time, when a
+    /// later local time may be an earlier moment.
     Timestamp,
     /// Text under a collation.
     Text { charset: String, collation: String, unicode: bool },
@@ -32,7 +32,7 @@ pub(super) enum Domain {
 
 /// Between two points this many are tried at most.
 pub(super) const MOST: usize = 160;
-/// Of text, whose order the server must be asked for, fewer.
+/// The maximum number of texts, whose order the server must check.
 const MOST_TEXTS: usize = 40;
 
 impl Domain {
@@ -77,9 +77,8 @@ impl Domain {
         }
     }
 
-    /// Literals that lie between the values `low` and `high` (above the first, up to the second),
-    /// about `count` of them, in what is likely the ascending order. Values are as the server
-    /// sends them in text.
+    /// Literals between the values `low` and `high` (above the first, up to the second), about
+    /// `count` of them, in probable ascending order. Values are as the server sends them in text.
     pub(super) fn between(&self, low: &str, high: &str, count: usize) -> Vec<String> {
         let count = count.clamp(1, MOST);
         match self {
@@ -120,7 +119,7 @@ impl Domain {
         !matches!(self, Domain::Text { .. } | Domain::Timestamp)
     }
 
-    /// Whether the server must be asked if literals ascend.
+    /// Whether the server must check if literals ascend.
     pub(super) fn needs_check(&self) -> bool {
         matches!(self, Domain::Text { .. } | Domain::Bytes)
     }

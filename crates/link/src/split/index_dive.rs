@@ -1,9 +1,9 @@
-//! Finding cells of a key by looking into the index.
+//! Index dives: finds cells of a key with estimates from `EXPLAIN`.
 //!
-//! Begin with one cell that holds everything. Each round takes the cells that are too heavy, reads
-//! their first and last key, proposes points between them, lets the server say which points
-//! ascend (text), and estimates the smaller cells by EXPLAIN. A round's questions of one kind go out
-//! together, so that a round takes few round trips.
+//! The first round has one cell that contains all rows. Each round takes the cells that are too
+//! heavy, reads their first and last key, proposes points between them, lets the server say which
+//! points ascend (text), and estimates the smaller cells by EXPLAIN. A round's statements of one
+//! kind are sent together, so that a round takes few round trips.
 
 use pelorus_error::Result;
 
@@ -24,7 +24,7 @@ const EACH: usize = 2;
 
 const FORCE: &str = "FORCE INDEX";
 
-/// What is asked of one heavy cell.
+/// The requests for one heavy cell.
 struct Heavy {
     /// Its place among the cells.
     at: usize,
@@ -74,14 +74,14 @@ pub(super) async fn cells(
     Ok(cells)
 }
 
-/// The literal of the only value that the column behind `prefix` has in a cell, to go on with the
+/// The literal of the only value that the column after `prefix` has in a cell, to go on with the
 /// next column; `None` when there are several, or none that may be written. `own` is the value as
 /// it was found in the cell.
 ///
-/// Bounds are told apart by their words. So one value must have the same words in all bounds that
-/// have columns behind it: with two spellings of it (`'acme'` and `'ACME'`, or the two names of an
-/// hour that clocks leave out) a cell between them would be everything from the one bound on *or*
-/// below the other.
+/// Bounds are compared by their texts. So one value must have the same text in all bounds that have
+/// columns after it: with two spellings of it (`'acme'` and `'ACME'`, or the two names of an hour
+/// that clocks leave out) a cell between them would be everything from the one bound on *or* below
+/// the other.
 fn one_value(
     cell: &Cell,
     prefix: &[String],
@@ -114,7 +114,7 @@ struct IndexDive<'a> {
     table: &'a RemoteTable,
     key: &'a RemoteKey,
     partition: Option<&'a str>,
-    /// EXPLAINs that may be asked, and those that were.
+    /// The remaining budget of EXPLAINs, and those that ran.
     budget: usize,
     asked: usize,
 }
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(found(&whole, &[], None, false), None);
         // Bounds of one column have no say.
         assert_eq!(found(&cell(&["'acm'"], &["'acn'"]), &[], Some("'acme'"), false), acme);
-        // Another spelling behind a longer bound would make ranges overlap.
+        // Another spelling after a longer bound would make ranges overlap.
         let behind = cell(&["'acme'", "100"], &["'acn'"]);
         assert_eq!(found(&behind, &[], Some("'acme'"), false), acme);
         assert_eq!(found(&behind, &[], Some("'ACME'"), false), None);

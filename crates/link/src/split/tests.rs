@@ -1,4 +1,4 @@
-//! Conditions and joining of cells.
+//! Tests of the conditions and the joining of cells.
 
 use pelorus_types::ColumnType;
 use proptest::prelude::*;

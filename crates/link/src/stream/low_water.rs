@@ -1,4 +1,4 @@
-//! The low-water mark of a socket, which no library sets yet.
+//! The low-water mark of a socket, for which the socket libraries have no call yet.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};

@@ -1,4 +1,4 @@
-//! Reading what a server says of its tables.
+//! Reads the description of tables from a server.
 
 use pelorus_error::Result;
 use pelorus_types::{Collation, ColumnType};

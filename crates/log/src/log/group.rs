@@ -1,5 +1,5 @@
-//! The group that waits, and its way to the disk: leading a group, reserving space, beginning a
-//! segment, and refusing everything after a failure.
+//! The current group and its way to the disk: leading a group, reserving space, beginning a
+//! segment, and refusing all appends after a failure.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -43,7 +43,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The state of a log that begins or goes on with what was made ready.
+    /// The state of a log that begins, or continues with the prepared segment.
     pub(super) fn new(folder: &Path, from: Recovered) -> Self {
         let durable = from.header.durable;
         let reserved = offset_of(from.header.first, durable);
@@ -131,7 +131,7 @@ impl Log {
         if state.leading { self.changed.wait(state) } else { self.lead(state) }
     }
 
-    /// Writes and syncs what waits as one group; nothing waiting makes it an idle marker.
+    /// Writes and syncs the waiting records as one group; without records it writes an idle marker.
     pub(super) fn lead(&self, state: &mut MutexGuard<'_, State>) {
         let spare = mem::take(&mut state.spare);
         let mut group = mem::replace(&mut state.buffer, spare);
@@ -175,7 +175,7 @@ impl Log {
     }
 
     /// Makes sure that the file of the segment has space up to a position and its padding, and
-    /// `kept` bytes behind it.
+    /// `kept` bytes after it.
     pub(super) fn reserve(&self, state: &mut State, end: Lsn, kept: u64) -> Result<()> {
         let end = end.align_up().ok_or_else(used_up)?;
         let segment = &mut state.segment;
@@ -208,9 +208,9 @@ impl Log {
         self.check(state)
     }
 
-    /// Takes the space that is kept for records which free more ([`Log::append_freeing`]), and as much
-    /// for others, if there is room: what was freed must not be gone before the next record comes.
-    /// Whether all of it is there; who takes space for something else had better wait until it is.
+    /// Reserves the space for records which free more ([`Log::append_freeing`]), and as much for
+    /// others, if there is room: freed space must not be used up before the next record arrives.
+    /// Returns whether the reserve is complete; other users of space should wait until it is.
     pub fn keep_space(&self) -> bool {
         let wanted = self.options.kept_bytes() * 2;
         let mut kept = wanted;
@@ -223,9 +223,9 @@ impl Log {
         kept == wanted
     }
 
-    /// Gives space behind the last record back, for somebody who frees more with it, until
-    /// [`Self::keep_space`]. What the last records take ([`Self::append_last`]) and what an opening takes
-    /// stays: what is lent may be gone for good. Whether there was any.
+    /// Releases the space after the last record, for an operation that frees more with it, until
+    /// [`Self::keep_space`]. What the last records take ([`Self::append_last`]) and what an opening
+    /// takes stays: released space may be lost for good. Returns whether there was any.
     pub fn lend_space(&self) -> bool {
         if self.options.kept_bytes() == 0 {
             return false;

@@ -1,8 +1,8 @@
-//! Changes on their way into the store: whole transactions, one commit.
+//! A batch: whole transactions that are written to the store in one commit.
 //!
-//! Rows are decoded as they come, into columns. When the batch is committed, of each primary key
-//! only the last state counts: the row of the last image of after, or nothing. Images that lack
-//! columns are put together then ([`crate::apply::partial_row_images`]).
+//! Rows are decoded into columns as they arrive. At the commit, only the last state of each primary
+//! key counts: its last after-image, or a deletion. Images that lack columns are completed then
+//! ([`crate::apply::partial_row_images`]).
 
 mod cascades;
 mod check;
@@ -34,7 +34,7 @@ pub(crate) fn too_large() -> Error {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     tables: Vec<TableBatch>,
-    /// What happened in which order, over all tables.
+    /// The order of the changes, over all tables.
     order: Vec<Ran>,
     rows: usize,
     /// When the latest of its transactions was committed, in microseconds since 1970; 0 if unknown.
@@ -52,13 +52,13 @@ struct Ran {
     plan: Option<Arc<Plan>>,
 }
 
-/// What can happen to rows.
+/// The kinds of row changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
     Inserted,
-    /// What the image lacks is as it was before.
+    /// An update: columns that the image lacks keep their previous values.
     Updated,
-    /// A row takes the place of another: what the image lacks has its default.
+    /// A row replaces another: columns that the image lacks have their defaults.
     Replaced,
     Deleted,
 }
@@ -113,8 +113,8 @@ impl Batch {
         self.tables.iter().any(|table| Arc::ptr_eq(&table.mirror, mirror))
     }
 
-    /// Leaves out what was read for copies that are no longer followed: their mirrors were ended,
-    /// paused or begun anew.
+    /// Drops the rows that were read for copies that are no longer followed: their mirrors were
+    /// ended, paused or resynchronised.
     pub(crate) fn keep_followed(&mut self) {
         self.retain(|table| table.mirror.follows_in(&table.copy));
     }
@@ -196,7 +196,7 @@ impl Batch {
         Ok(self.tables.len() - 1)
     }
 
-    /// Whether what foreign keys refer to is kept of rows before they change.
+    /// Whether the columns to which foreign keys refer are stored for rows before their change.
     pub(crate) fn keeps(&self, mirror: &Arc<Mirror>, referred: &[usize]) -> bool {
         let of = |table: &TableBatch| {
             !Arc::ptr_eq(&table.mirror, mirror)

@@ -1,18 +1,19 @@
-//! What foreign keys do to rows where the server's binlog does not say it.
+//! Foreign key actions that the server's binlog does not contain: `ON DELETE` and `ON UPDATE` are
+//! replayed on the copies.
 //!
-//! InnoDB of MariaDB, and of MySQL before 9.6, carries out `ON DELETE` and `ON UPDATE` by itself:
-//! the binlog has the change of the row that is referred to, and nothing of those that refer to
-//! it. So the stream does the same to the copies. When rows of a table that others refer to come
-//! by, a [`Plan`] says which foreign keys lead from there to copies, directly and through others
-//! (`plan`). When the batch is committed its changes are run through in their order, and each
-//! change of a row is followed by what the foreign keys make of it (`replay`). Rows that refer to
-//! it are looked for in the copies (`find`).
+//! InnoDB of MariaDB, and of MySQL before 9.6, executes these actions internally: the binlog has
+//! the change of the parent row, and nothing of the child rows. The stream therefore does the same
+//! to the copies. When rows of a parent table arrive, a [`Plan`] says which foreign keys lead from
+//! there to copies, directly and through other tables (`plan`). At the commit of the batch its
+//! changes are processed in their order, and each change of a row is followed by the foreign key
+//! actions that it causes (`replay`). Child rows are looked up in the copies (`find`).
 //!
-//! This needs copies to be seen through: a table is mirrored only as long as those that it refers
-//! to are; tables that refer to each other in a circle begin together (`circle`). Where rows that are not in a copy yet could hide what a key does (a table between two
-//! others that is still being read, one that refers to itself) the table is begun anew instead:
-//! never is anything guessed. The same goes for rows of which it turns on the order of several
-//! foreign keys what becomes of them (`plan`), and for more rows than memory should hold.
+//! This requires complete chains of copies: a table is mirrored only as long as its parent tables
+//! are; tables that refer to each other in a circle begin together (`circle`). If rows that are not
+//! in a copy yet could hide the effect of an action (a table between two others that is still being
+//! read, a table that refers to itself), the table is resynchronised; no effect is ever guessed.
+//! The same applies to rows whose result depends on the order of several foreign keys (`plan`), and
+//! to more rows than fit the memory limit.
 
 mod circle;
 mod find;
@@ -40,7 +41,7 @@ use crate::model::mirror::Mirror;
 use crate::model::record::State;
 use crate::source::Source;
 
-/// What a foreign key does to rows.
+/// The action of a foreign key on rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -152,9 +153,9 @@ pub(crate) fn referrers(mirrors: &[Arc<Mirror>]) -> Referrers {
     all
 }
 
-/// Mirrors that are followed while a table that they refer to is not, with the reason to begin
-/// them anew. Those of a circle wait for each other in vain: what they miss of each other is
-/// noticed event by event.
+/// Followed mirrors whose parent table is not followed, with the reason to resynchronise them.
+/// Tables of a circle would wait for each other for ever: the events that they miss of each other
+/// are detected one by one.
 pub(crate) fn unguarded(source: &Source) -> Vec<(Arc<Mirror>, String)> {
     let referrers = source.all_referrers();
     let mut found = Vec::new();
@@ -190,11 +191,11 @@ pub fn in_part(name: &MirrorName) -> Error {
     ))
 }
 
-/// Looks whether the values of a foreign key can be compared with those that they refer to, as the
+/// Checks whether the values of a foreign key can be compared with those that they refer to, as the
 /// copies have them.
 ///
 /// # Errors
-/// What differs (1235).
+/// The difference (1235).
 pub(crate) fn check_types(
     key: &ForeignKey,
     child: &dyn CopyTable,

@@ -1,9 +1,9 @@
-//! Rows that the binlog has in part (`binlog_row_image` MINIMAL and NOBLOB, changes of JSON
-//! documents): what they come to.
+//! Partial row images (`binlog_row_image` MINIMAL and NOBLOB, changes of JSON documents): computes
+//! the complete rows.
 //!
 //! The last image of a row has some of its columns. Each other column is that of the image before
 //! it, and so on, back to where the row begins in the batch: a new row has defaults in the columns
-//! that its image lacks; a row that was there before is read from the copy.
+//! that its image lacks; a row that existed before is read from the copy.
 
 mod awaited;
 
@@ -27,7 +27,7 @@ const FIRST_ROWS: usize = 256;
 const PIECE_ROWS: usize = 8192;
 const PIECE_BYTES: usize = 16 << 20;
 
-/// What a row was before one of its images.
+/// The state of a row before one of its images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
     /// That of an image before, by its number.
@@ -36,7 +36,7 @@ pub(crate) enum Earlier {
     New,
     /// That of the copy, with the key of an image of before, by its number.
     Stored(u32),
-    /// It was there, but had been removed: the copy is not what the server had.
+    /// It existed, but had been removed: the copy differs from the server.
     Lost,
 }
 
@@ -52,7 +52,7 @@ enum Source {
 /// Images of after of one table, many of which have some columns only.
 pub(crate) struct PartialRowImages<'a> {
     pub(crate) copy: &'a dyn CopyTable,
-    /// The images; those of keys are whole.
+    /// The images; key images are complete.
     pub(crate) after: &'a Images,
     /// By image.
     pub(crate) earlier: &'a [Earlier],
@@ -60,7 +60,7 @@ pub(crate) struct PartialRowImages<'a> {
     pub(crate) before_keys: &'a Keys,
     /// All columns of the images of before, of which only those of the key matter.
     pub(crate) of_before: &'a [ArrayRef],
-    /// Rows of which the copy may have what comes later than the images, or nothing yet.
+    /// Rows for which the copy may have newer values than the images, or none yet.
     pub(crate) doubts: &'a UnsettledRows,
     /// Images that change documents: column and row to the change.
     pub(crate) changes: HashMap<(usize, u32), Bytes>,
@@ -68,33 +68,33 @@ pub(crate) struct PartialRowImages<'a> {
     pub(crate) most: usize,
 }
 
-/// What parts come to.
+/// The result of completing partial images.
 #[derive(Debug)]
 pub(crate) struct Folded {
-    /// The whole rows.
+    /// The complete rows.
     pub(crate) columns: Vec<ArrayRef>,
     /// The last images of rows that the copy does not have yet.
     pub(crate) missed: Vec<u32>,
-    /// The last images of rows that must be asked for again: what they are based on is not known.
+    /// The last images of rows that must be requested again: their earlier state is not known.
     pub(crate) again: Vec<u32>,
 }
 
-/// What the images of a row need to be whole.
+/// The values that the images of a row need to be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     Nothing,
     /// The copy's row with the key of an image of before.
     Stored(u32),
-    /// What the copy has cannot be told.
+    /// The row in the copy is unknown.
     Again,
 }
 
 /// Rows of the copy.
 #[derive(Default)]
 struct Stored {
-    /// Batch and row by the number of the image of before that asked for it.
+    /// Batch and row by the number of the before-image that requested it.
     places: HashMap<u32, (usize, usize)>,
-    /// By batch: all columns; those that nobody asked for are empty.
+    /// By batch: all columns; those that were not requested are empty.
     batches: Vec<Vec<ArrayRef>>,
 }
 
@@ -113,10 +113,10 @@ fn lost() -> Error {
 }
 
 impl PartialRowImages<'_> {
-    /// Puts rows together, given the numbers of their last images.
+    /// Completes rows, given the numbers of their last images.
     ///
     /// # Errors
-    /// A copy that has not what the images are based on (1412), and what reading it gives.
+    /// A copy without the rows on which the images are based (1412), and errors of reading it.
     pub(crate) fn fold(&self, rows: &[u32], store: &Arc<Database>) -> Result<Folded> {
         let mut wanted = vec![false; self.columns()];
         // Rows and the images of before that have the keys of their beginnings.
@@ -194,7 +194,8 @@ impl PartialRowImages<'_> {
         }
     }
 
-    /// What a row's images need to be whole; notes the columns of the copy that they need.
+    /// The values that a row's images need to be complete; notes the columns of the copy that they
+    /// need.
     fn need(&self, row: u32, wanted: &mut [bool]) -> Result<Need> {
         let mut found = None;
         for (column, wanted) in wanted.iter_mut().enumerate() {

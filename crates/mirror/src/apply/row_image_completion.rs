@@ -1,8 +1,8 @@
-//! What columns hold that the binlog's image of a changed row leaves out.
+//! Row image completion: the values of columns that the image of a changed row leaves out.
 //!
-//! In an image that a MySQL writes of an UPDATE they hold what they held before. A MariaDB writes
-//! a REPLACE that finds a row as an update of it, and leaves out the columns that got their
-//! defaults by that: only the statement tells, which it sends in front of the rows when asked to.
+//! In an UPDATE image of MySQL such columns keep their previous values. MariaDB logs a REPLACE of
+//! an existing row as an update and leaves out the columns that got their defaults. Only the
+//! statement distinguishes the two; the server sends it before the rows on request.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use pelorus_binlog::{RowsEvent, TableMap};
 use pelorus_sql::Mode;
 use pelorus_sql::statement::{Statement, Write, WriteKind};
 
-/// What columns hold that the image of a changed row leaves out.
+/// The values of columns that the image of a changed row leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lacking {
-    /// What they held before.
+    /// Their previous values.
     Kept,
     /// Their defaults.
     Default,
@@ -27,7 +27,7 @@ pub(crate) enum Lacking {
 pub(crate) struct RowImageCompletion {
     /// A MariaDB.
     pub(crate) is_mariadb: bool,
-    /// The server was asked to send statements.
+    /// The server was configured to send statements.
     pub(crate) asked: bool,
     /// The statement, if the server sends it.
     statement: Option<Bytes>,
@@ -53,13 +53,13 @@ impl RowImageCompletion {
         }
     }
 
-    /// A transaction has ended: what follows comes from no statement that is known.
+    /// A transaction has ended: later rows belong to an unknown statement.
     pub(crate) fn end(&mut self) {
         self.statement = None;
         self.tables.clear();
     }
 
-    /// What the columns hold that changed rows of an event leave out.
+    /// The values of the columns that changed rows of an event leave out.
     pub(crate) fn lacking(&self, event: &RowsEvent) -> Lacking {
         if !self.is_mariadb {
             return Lacking::Kept;

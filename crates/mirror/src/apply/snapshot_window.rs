@@ -1,4 +1,4 @@
-//! What the stream changes while rows of a table are being read.
+//! A snapshot window: the keys that the stream changes while rows of a table are being read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::apply::partial_row_images::{Awaited, PartialRowImages};
 use crate::model::copies::CopyTable;
 use crate::model::mirror::Opened;
 
-/// The keys that the stream has changed while ranges are being read: what was read of them is
-/// older, or will be put right by changes that are still to come.
+/// The keys that the stream has changed while ranges are being read: rows that were read with these
+/// keys are older, or later changes correct them.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     /// The numbers of those that are open.
@@ -22,7 +22,7 @@ pub(crate) struct Window {
     opened: u64,
     /// Keys, and how many had been opened when they changed for the last time.
     touched: HashMap<Vec<u8>, u64>,
-    /// What the stream has changed in rows that the copy does not have yet.
+    /// The stream's changes of rows that the copy does not have yet.
     awaited: Awaited,
     gone: Vec<Gone>,
 }
@@ -47,8 +47,8 @@ impl Window {
         }
     }
 
-    /// Notes what the stream has of rows that the copy does not have yet. Ranges that are read
-    /// now may bring them as they were before; those that are read later have it.
+    /// Notes the stream's images of rows that the copy does not have yet. Ranges that are being
+    /// read now may bring older rows; ranges that are read later bring the current ones.
     ///
     /// # Errors
     /// None but bugs.
@@ -56,7 +56,7 @@ impl Window {
         if self.open.is_empty() { Ok(()) } else { self.awaited.add(parts, missed, self.opened) }
     }
 
-    /// Rows that were read, with what the stream has of them.
+    /// Merges rows that were read with the stream's images of them.
     ///
     /// # Errors
     /// None but bugs.
@@ -64,8 +64,8 @@ impl Window {
         if self.awaited.is_empty() { Ok(columns) } else { self.awaited.fold(keys, columns) }
     }
 
-    /// Which of some keys the stream has not changed since a window was opened; `None` for all.
-    /// What it has changed before that is in what is read.
+    /// Which of some keys the stream has not changed since a window was opened; `None` for all. The
+    /// rows that were read contain earlier changes.
     pub(crate) fn untouched(&self, keys: &Keys, opened: &Opened) -> Option<Vec<bool>> {
         if self.touched.is_empty() {
             return None;
@@ -88,8 +88,8 @@ impl Window {
         self.gone.push(Gone { columns: columns.to_vec(), action, values });
     }
 
-    /// Does to rows that were read what foreign keys have done since the window was opened. (A row
-    /// that refers to such a value again has been changed later, and that change comes by itself.)
+    /// Applies to rows that were read the foreign key actions since the window was opened. (A row
+    /// that refers to such a value again was changed later, and the stream brings that change.)
     ///
     /// # Errors
     /// A collation whose rules are not known.
@@ -142,8 +142,8 @@ impl Window {
             self.gone = Vec::new();
             return;
         };
-        // Windows overlap until a large table has been read: what changed before the oldest of them
-        // was opened nobody asks for any longer.
+        // Windows overlap until a large table has been read: changes before the oldest of them was
+        // opened are not needed any longer.
         if number < oldest {
             self.touched.retain(|_, at| *at >= oldest);
             self.touched.shrink_to(2 * self.touched.len());

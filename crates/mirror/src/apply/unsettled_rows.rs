@@ -1,18 +1,19 @@
-//! Which rows of a copy can be later than the stream is, while its table is read.
+//! Unsettled rows: rows of a copy that may be newer than the stream's position while its table is
+//! read.
 //!
-//! Ranges are read at moments that the stream has yet to reach. Once it has passed the last of
-//! them all rows are what the server had there, but for those that had to be asked for again
-//! meanwhile: they were read later still. These are sure again when the stream has passed the end
-//! of the round in which they were read, unless they were asked for once more.
+//! Ranges are read at moments that the stream has yet to reach. After the stream has passed the
+//! last of them, all rows are as on the server at that position, except the rows that were
+//! requested again meanwhile, which were read later. These are settled when the stream has passed
+//! the end of the round in which they were read, unless they were requested once more.
 //!
-//! All of this is in memory only: after a restart every row is in doubt until the mirror is live.
+//! All of this is in memory only: after a restart every row is unsettled until the mirror is live.
 
 use std::collections::{HashMap, HashSet};
 
 use pelorus_binlog::Position;
 use pelorus_store::Keys;
 
-/// Rows of a copy that may not be what the table had where the stream is.
+/// Rows of a copy that may differ from the table at the stream's position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UnsettledRows {
     None,
@@ -31,7 +32,7 @@ impl UnsettledRows {
     }
 }
 
-/// What is known of rows that were read at later moments.
+/// The rows that were read at later moments.
 #[derive(Debug, Default)]
 pub(crate) struct Later {
     /// How often everything that was to be read has been.
@@ -40,7 +41,7 @@ pub(crate) struct Later {
     until: Option<Position>,
     /// The stream has passed the end of a round: only `rows` are in doubt.
     is_passed: bool,
-    /// Keys that were asked for again, and the round that reads them.
+    /// Keys that were requested again, and the round that reads them.
     rows: HashMap<Vec<u8>, u64>,
 }
 
@@ -56,7 +57,7 @@ impl Later {
         self.until = Some(until.clone());
     }
 
-    /// Which rows are in doubt for changes that come behind a position.
+    /// Which rows are in doubt for changes that come after a position.
     pub(crate) fn doubts(&mut self, at: &Position) -> UnsettledRows {
         if self.until.as_ref().is_some_and(|until| at.has_passed(until) == Some(true)) {
             self.until = None;

@@ -1,4 +1,4 @@
-//! Rows on their way into a copy: writes of the store, by partition and in pieces of bounded size.
+//! Writes to a copy: rows grouped by partition, in pieces of bounded size.
 
 use std::collections::HashMap;
 

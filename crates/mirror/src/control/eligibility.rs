@@ -1,4 +1,4 @@
-//! Which tables can be mirrored, and what must be known of them for that.
+//! Eligibility: which tables can be mirrored, and the facts of a table that a mirror needs.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const DENIED: [u16; 4] = [1044, 1142, 1143, 1227];
 /// A table that can be mirrored.
 #[derive(Debug)]
 pub struct Mirrorable {
-    /// What the link knows of it.
+    /// The description of the table on the link.
     pub table: Arc<RemoteTable>,
     /// `SHOW CREATE TABLE` as the server writes it in universal time.
     pub text: String,
@@ -53,10 +53,10 @@ impl Mirrorable {
     }
 }
 
-/// Looks whether a table can be mirrored. Its database is given by the server's name.
+/// Checks whether a table can be mirrored. Its database is given by the server's name.
 ///
 /// # Errors
-/// The first thing that keeps it from being mirrored, with what to do about it.
+/// The first reason against it, with the remedy.
 pub async fn check(link: &Link, database: &str, table: &str) -> Result<Mirrorable> {
     let name = format!("'{database}.{table}'");
     let local = link.local_database(database).ok_or_else(|| {
@@ -175,7 +175,7 @@ fn refers_to(database: &str, text: &str) -> Option<Vec<(String, String)>> {
     Some(there.filter(|it| cascades(it)).map(name).collect())
 }
 
-/// What a definition has that copies do not, in words.
+/// The feature of a definition that copies do not support, as text.
 fn unknown_feature(text: &str) -> Option<&'static str> {
     let tokens = pelorus_sql::tokens(text, pelorus_sql::Mode::default());
     let has = |first: &str, second: &str| {
@@ -189,8 +189,8 @@ fn unknown_feature(text: &str) -> Option<&'static str> {
     }
 }
 
-/// The first unique key that a MariaDB keeps as a hash, in a column that it shows nobody: keys that are
-/// too long for a tree, and those for which somebody asked.
+/// The first unique key that a MariaDB keeps as a hash, in a hidden column: keys that are too long
+/// for a tree, and those that are declared so.
 fn hash_key(text: &str) -> Option<String> {
     let statement = pelorus_sql::ddl::parse(text, pelorus_sql::Mode::default()).ok()?;
     let TableStatement::Create(definition) = statement else { return None };
@@ -210,11 +210,11 @@ fn virtual_column(text: &str) -> Option<String> {
 }
 
 /// The `CREATE TABLE` of a table as its server writes it in an empty `sql_mode` and universal time,
-/// and the collations of its text columns, its own by an empty name. Its database is given by the name
-/// here and by the server's.
+/// and the collations of its text columns, its own by an empty name. Its database is given by the
+/// name here and by the server's.
 ///
 /// # Errors
-/// 1146 where there is no such table, 1347 for a view, 1235 for what is no plain table.
+/// 1146 where there is no such table, 1347 for a view, 1235 for an object that is not a base table.
 pub async fn written_definition(
     link: &Link,
     (local, remote): (&str, &str),
@@ -262,8 +262,9 @@ pub(crate) fn cascades(there: &Reference) -> bool {
     changes(&there.on_delete) || changes(&there.on_update)
 }
 
-/// Whether the server's binlog has what foreign keys change. MySQL does so where its InnoDB leaves
-/// foreign keys to the server (from 9.6 on, unless `innodb_native_foreign_keys` is on).
+/// Whether the server's binlog has the changes of foreign key actions. MySQL logs them if its
+/// InnoDB leaves foreign keys to the server (from 9.6 on, unless `innodb_native_foreign_keys` is
+/// on).
 pub(crate) async fn logs_cascades(link: &Link) -> Result<bool> {
     let ask = "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'";
     let rows = link.ask(&SessionSettings::as_stored(), ask).await?;

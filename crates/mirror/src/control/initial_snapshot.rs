@@ -1,4 +1,4 @@
-//! Reading a table for the first time, range by range, while its changes are applied.
+//! The initial snapshot: reads a table range by range while its changes are applied.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const READERS: usize = 2;
 const COMMIT_ROWS: usize = 32_768;
 const COMMIT_BYTES: usize = 32 << 20;
 
-/// Whether an error only says that somebody else has taken over.
+/// Whether an error only says that another task has taken over.
 pub(crate) fn is_overtaken(error: &Error) -> bool {
     error.code() == Code::QueryInterrupted
 }
@@ -45,12 +45,12 @@ struct Load {
     turn: u64,
 }
 
-/// Brings a mirror from its beginning to the point where only changes are missing, as long as its turn
-/// is that one.
+/// Loads a mirror from its beginning to the point where only changes are missing, as long as its
+/// generation is that one.
 ///
 /// # Errors
-/// Failures of the server or of the disk, after which it is tried again where it was, and what
-/// cannot be mirrored (`Code::NotSupportedYet` and what defining the copy gives).
+/// Failures of the server or of the disk, after which the load is retried where it was, and tables
+/// that cannot be mirrored (`Code::NotSupportedYet` and errors of defining the copy).
 pub(crate) async fn load(
     source: Arc<Source>,
     mirror: Arc<Mirror>,
@@ -61,8 +61,8 @@ pub(crate) async fn load(
     load.check_turn()?;
     let is_begun = load.mirror.state() == State::Loading && load.mirror.record().settled;
     if !is_begun && load.mirror.state().follows() {
-        // It was killed before that was certain. The stream must not go on with a copy that is made
-        // anew under it.
+        // The process was killed before that was certain. The stream must not continue with a copy
+        // that is created again under it.
         let reason = load.mirror.record().reason;
         load.mirror.begin_again_in_turn(load.source.store(), turn, reason)?;
         return Err(overtaken());
@@ -182,7 +182,7 @@ impl Load {
         })
     }
 
-    /// Sees that what foreign keys refer to can be compared with what they have.
+    /// Checks that the values of foreign keys can be compared with the referenced ones.
     fn check_keys(&self, keys: &[ForeignKey], copy: &Arc<dyn CopyTable>) -> Result<()> {
         let own = &self.mirror.name;
         for key in keys {

@@ -1,4 +1,4 @@
-//! The front: making, pausing, dropping and listing mirrors, and asking how fresh they are.
+//! [`Mirrors`]: creates, pauses, drops and lists mirrors, and reports their freshness.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub trait FindLink: Send + Sync + std::fmt::Debug {
     fn link(&self, name: &str) -> Option<Link>;
 }
 
-/// What sources share.
+/// The state that sources share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) copies: Arc<dyn Copies>,
@@ -68,7 +68,7 @@ pub struct Mirrors {
 }
 
 impl Mirrors {
-    /// Reads what is remembered. Nothing runs before [`Self::start`].
+    /// Reads the stored records. Nothing runs before [`Self::start`].
     ///
     /// # Errors
     /// Records that cannot be read (1034).
@@ -110,7 +110,7 @@ impl Mirrors {
         let copies = &self.shared.copies;
         for name in copies.all().into_iter().filter(|it| !known.contains(it)) {
             tracing::info!(copy = %name, "a copy that no mirror has is dropped");
-            // It is in nobody's way, so this is no reason not to start.
+            // It does no harm, so this is no reason not to start.
             if let Err(error) = copies.drop_copy(&name) {
                 let error = pelorus_error::display_chain(&error);
                 tracing::warn!(copy = %name, error, "a copy that no mirror has cannot be dropped");
@@ -125,7 +125,7 @@ impl Mirrors {
         }
     }
 
-    /// Stops following; what was applied stays.
+    /// Stops following; applied changes stay.
     pub async fn close(&self) {
         let sources: Vec<_> = self.sources.read().values().cloned().collect();
         for source in sources {
@@ -160,11 +160,11 @@ impl Mirrors {
         self.sources.read().values().all(|source| source.is_empty())
     }
 
-    /// Makes a mirror; its rows are read in the background. `layout` and `filter` are the parts of the
-    /// statement that say so.
+    /// Creates a mirror; its rows are read in the background. `layout` and `filter` are clauses of
+    /// the statement.
     ///
     /// # Errors
-    /// One that there is already (1050), and what the store gives.
+    /// An existing mirror (1050), and errors of the store.
     pub fn create(
         &self,
         name: &MirrorName,
@@ -182,11 +182,11 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Mirrors the tables of a database that are made from now on. Those that there are should be
-    /// listed after this, for [`Self::add_tables`]: so none comes in between.
+    /// Mirrors the tables of a database that are created from now on. Existing tables should be
+    /// listed after this, for [`Self::add_tables`], so that none is missed.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub fn begin_database(&self, link: &str, database: &str) -> Result<()> {
         let source = self.source(link)?;
         let value = record::encode(&record::DatabaseRecord {})?;
@@ -198,7 +198,7 @@ impl Mirrors {
     /// Mirrors no further tables of a database.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub fn end_database(&self, link: &str, database: &str) -> Result<()> {
         let Some(source) = self.existing(link) else { return Ok(()) };
         source.keep_values(vec![(record::database_key(link, database), None)])?;
@@ -209,7 +209,7 @@ impl Mirrors {
     /// Mirrors the tables that a database has which is mirrored.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub fn add_tables(&self, link: &str, database: &str, tables: &[String]) -> Result<()> {
         let source = self.source(link)?;
         for table in tables {
@@ -224,7 +224,7 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Whether a database is mirrored as a whole.
+    /// Whether all tables of a database are mirrored.
     pub fn has_database(&self, link: &str, database: &str) -> bool {
         self.existing(link).is_some_and(|source| source.has_database(database))
     }
@@ -232,7 +232,7 @@ impl Mirrors {
     /// Ends a mirror and drops its copy.
     ///
     /// # Errors
-    /// No such mirror (1051), and what the store gives.
+    /// No such mirror (1051), and errors of the store.
     pub fn drop_mirror(&self, name: &MirrorName) -> Result<()> {
         let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
         source.remove(&name.database, &name.table)?.ok_or_else(|| unknown(name))
@@ -241,7 +241,7 @@ impl Mirrors {
     /// Ends the mirrors of a database, and mirrors no tables to come.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub fn drop_database(&self, link: &str, database: &str) -> Result<()> {
         self.end_database(link, database)?;
         let Some(source) = self.existing(link) else { return Ok(()) };
@@ -255,17 +255,17 @@ impl Mirrors {
     /// Stops following a table; its copy stays and is not read.
     ///
     /// # Errors
-    /// No such mirror (1051), and what the store gives.
+    /// No such mirror (1051), and errors of the store.
     pub fn pause(&self, name: &MirrorName) -> Result<()> {
         let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
         let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
         source.pause(&mirror)
     }
 
-    /// Goes on from where a mirror was paused. One that failed is begun anew.
+    /// Goes on from where a mirror was paused. One that failed is resynchronised.
     ///
     /// # Errors
-    /// No such mirror (1051), and what the store gives.
+    /// No such mirror (1051), and errors of the store.
     pub fn resume(&self, name: &MirrorName) -> Result<()> {
         let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
         let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
@@ -275,7 +275,7 @@ impl Mirrors {
     /// Reads a table from the beginning; people see the reason.
     ///
     /// # Errors
-    /// No such mirror (1051), and what the store gives.
+    /// No such mirror (1051), and errors of the store.
     pub fn resync(&self, name: &MirrorName, reason: &str) -> Result<()> {
         let source = self.existing(&name.link).ok_or_else(|| unknown(name))?;
         let mirror = self.mirror(name).ok_or_else(|| unknown(name))?;
@@ -284,12 +284,12 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Compares rows of a live mirror with those of its table, at one position; with `repair`, puts
-    /// right what differs.
+    /// Compares rows of a live mirror with those of its table, at one position; with `repair`,
+    /// corrects the differences.
     ///
     /// # Errors
-    /// No such mirror (1051), one that is not live or is begun anew meanwhile (1317), what the server
-    /// gives, and what the store gives.
+    /// No such mirror (1051), one that is not live or is resynchronised meanwhile (1317), errors of
+    /// the server, and errors of the store.
     pub async fn examine(
         &self,
         name: &MirrorName,
@@ -335,7 +335,7 @@ impl Mirrors {
         sources.iter().flat_map(|source| source.list()).collect()
     }
 
-    /// Whether the server of a link is a MariaDB (else a MySQL), by what was read of its binlog.
+    /// Whether the server of a link is a MariaDB (else a MySQL), according to its binlog.
     pub fn is_mariadb(&self, link: &str) -> Option<bool> {
         let source = self.existing(link)?;
         source.position().map(|_| source.is_mariadb())
@@ -346,16 +346,16 @@ impl Mirrors {
         self.existing(link).is_some_and(|source| source.is_connected())
     }
 
-    /// How often the binlog of a link's server has been opened: behind each time there may be another
-    /// server, or one that was started anew.
+    /// How often the binlog of a link's server has been opened: after each time there may be
+    /// another server, or one that was started again.
     pub fn streams(&self, link: &str) -> u64 {
         self.existing(link).map_or(0, |source| source.streams())
     }
 
-    /// Live mirrors of all of some tables of one link, when they show what was committed no longer
-    /// than `most` ago. Where what is known is older, the server is asked how far it is, and the
-    /// stream is waited for, `patience` at most. `now` asks for everything that was committed
-    /// before this call.
+    /// Live mirrors of all of some tables of one link, if they show all transactions that were
+    /// committed more than `most` ago. If the known position is older, the server is asked for its
+    /// position, and the call waits for the stream, `patience` at most. `now` requires all
+    /// transactions that were committed before this call.
     pub async fn fresh(
         &self,
         link: &str,
@@ -389,8 +389,8 @@ impl Mirrors {
 pub struct Fresh(Vec<(Arc<Mirror>, u64)>);
 
 impl Fresh {
-    /// Whether they are live and were so all the time: what a snapshot that was opened before this
-    /// call shows of the copies is whole.
+    /// Whether they are live and were live all the time: a snapshot of the copies that was opened
+    /// before this call is complete.
     pub fn holds(&self) -> bool {
         self.0.iter().all(|(mirror, turn)| mirror.state() == State::Live && mirror.turn() == *turn)
     }

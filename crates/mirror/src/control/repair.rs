@@ -1,24 +1,24 @@
-//! Looking closely at rows of a live mirror that seem to differ from their table, and putting them
-//! right, while both go on changing.
+//! Repair: compares rows of a live mirror that seem to differ from their table, and corrects them
+//! while both sides change.
 //!
-//! A row here and one there can be compared only at one position of the binlog, and neither side
-//! stands still. What makes it possible are the windows that loads use, too: from the moment in which
-//! one is opened the stream notes the keys that it changes. So:
+//! Rows can be compared only at one position of the binlog, and neither side stops. The comparison
+//! uses the same windows as loads: from the moment at which a window is opened the stream notes the
+//! keys that it changes. The steps are:
 //!
-//! 1. a window is opened, and the server waited for until it shows all that the copy has;
-//! 2. the rows are read from the server, and then its position is asked for: what was read is not
-//!    later than that;
-//! 3. when the stream has passed that position it is held for an instant. A row that it has not
-//!    changed since the window was opened is the same on the server from then to the position that
-//!    the copy shows now. If the copy has another, or none, the copy is wrong, and what was read is
-//!    what it should have there: it is committed at once, before the stream goes on.
+//! 1. a window is opened, and repair waits until the server shows everything that the copy has;
+//! 2. the rows are read from the server, and then its position: the rows are not newer than that
+//!    position;
+//! 3. when the stream has passed that position it is paused. A row that the stream has not changed
+//!    since the window was opened has not changed on the server from then to the current position
+//!    of the copy. If the copy has a different row, or none, the copy is wrong, and the row that
+//!    was read is correct: it is committed at once, before the stream continues.
 //!
-//! Rows that were changed meanwhile are looked at again. So no row is ever put back to what it was
-//! before an event that the copy has, and events that come later find what they were made for.
+//! Rows that were changed meanwhile are compared again. So no row is ever reset to a state before
+//! an event that the copy has applied, and later events find the rows that they expect.
 //!
-//! Where foreign keys change rows without a word in the binlog (`cascade`), the stream finds the
-//! rows to be changed in the copy, and so cannot note a row that is missing there. What was read of
-//! such a table counts only when nothing has changed in the tables that it refers to.
+//! If foreign key actions change rows without a binlog event (`cascade`), the stream finds the
+//! affected rows in the copy, and so cannot note a row that is missing there. Rows that were read
+//! of such a table count only if nothing has changed in its parent tables.
 
 mod compare;
 
@@ -50,14 +50,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Groups that are looked at together, and bytes of rows that are held for that.
 const GROUPS: usize = 64;
 const BYTES: usize = 64 << 20;
-/// How long the stream may take to come to what was read.
+/// How long the stream may take to reach the position of the read.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Rows that seem to differ, some hundred at most.
 #[derive(Clone, Debug)]
 pub struct Suspects {
-    /// A condition of the server that is true of them; columns are names with a \u{1} in front, and
-    /// nowhere else is there one.
+    /// A condition of the server that is true of them; columns are names after a \u{1}, which
+    /// occurs nowhere else.
     pub condition: String,
     /// Those that the copy has or may have: the columns of the primary key, in its order.
     pub keys: Vec<ArrayRef>,
@@ -83,26 +83,26 @@ pub struct Difference {
     pub key: Vec<ArrayRef>,
 }
 
-/// What a look at rows has found.
+/// The result of comparing rows.
 #[derive(Clone, Debug, Default)]
 pub struct Examined {
-    /// Rows that differ, or did before they were put right.
+    /// Rows that differ, or did before they were corrected.
     pub differences: Vec<Difference>,
     /// Rows that changed whenever they were looked at.
     pub unsettled: usize,
     /// Why rows could not be settled other than by their own changes.
     pub hindered: Option<String>,
-    /// Rows that the server was asked for.
+    /// Rows that were requested from the server.
     pub read: u64,
-    /// The position at which the last of them were put right.
+    /// The position at which the last of them were corrected.
     pub position: Option<String>,
 }
 
 /// Looks at rows of a live mirror, and puts them right if that is wanted.
 ///
 /// # Errors
-/// A mirror that is not live or is begun anew meanwhile, what the server gives, and what the store
-/// gives.
+/// A mirror that is not live or is resynchronised meanwhile, errors of the server, and errors of
+/// the store.
 pub(crate) async fn examine(
     source: &Source,
     mirror: Arc<Mirror>,
@@ -141,11 +141,11 @@ struct Examination<'s> {
     turn: u64,
     repair: bool,
     found: Examined,
-    /// Keys of rows of which it is clear what they are.
+    /// Keys of rows whose state is certain.
     settled: HashSet<Vec<u8>>,
 }
 
-/// A group of suspects, and what the server has of them.
+/// A group of suspects, and the server's rows of them.
 struct Looked {
     suspects: Suspects,
     /// All columns.
@@ -215,8 +215,8 @@ impl Examination<'_> {
         }
     }
 
-    /// Compares what was read with the copy, which shows one position now, and puts right what can
-    /// be told. Gives what must be looked at again.
+    /// Compares the rows that were read with the copy, which shows one position now, and corrects
+    /// the rows whose state is certain. Returns the rows that must be compared again.
     fn settle(
         &mut self,
         looked: Vec<Looked>,

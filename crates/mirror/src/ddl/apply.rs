@@ -1,4 +1,4 @@
-//! Carrying out what statements do to mirrors.
+//! Applies the effects of DDL statements to mirrors.
 
 #[cfg(test)]
 mod tests;
@@ -21,11 +21,11 @@ use crate::model::mirror::{Mirror, overtaken};
 use crate::model::record::{Changing, MirrorRecord, State};
 use crate::source::Source;
 
-/// Carries out what a statement does to a mirror. `event` names the statement's place, `is_old`
-/// says whether a copy that began at a position has it already.
+/// Applies the effect of a statement to a mirror. `event` identifies the statement's position,
+/// `is_old` says whether a copy that began at a position has it already.
 ///
 /// # Errors
-/// What the store gives.
+/// Errors of the store.
 pub(crate) fn carry_out(
     source: &Arc<Source>,
     effect: Effect,
@@ -45,7 +45,7 @@ pub(crate) fn carry_out(
             if has_it { Ok(()) } else { again(source, &mirror, why) }
         }
         Effect::Gone(mirror) if mirror.has(is_old) => Ok(()),
-        // What has its name is another table, which came behind this.
+        // The name belongs to another table, which was created after this.
         Effect::Gone(_) if source.has_met(is_old)? => Ok(()),
         Effect::Gone(mirror) => gone(source, &mirror, text),
         // It may have another name since, or be gone.
@@ -58,7 +58,7 @@ pub(crate) fn carry_out(
 /// Keeps the stream where it is.
 ///
 /// # Errors
-/// 1317 when it has been told to go elsewhere.
+/// 1317 when it must move to another position.
 fn hold(source: &Source) -> Result<MutexGuard<'_, ()>> {
     let held = source.hold();
     if source.must_begin_again() { Err(overtaken()) } else { Ok(held) }
@@ -88,8 +88,8 @@ fn renamed(
         }
     }
     forget_references(source, &[from, to])?;
-    // It was carried out, and the process ended before the position was kept, or the stream has gone
-    // back: what has these names now is something else.
+    // It was executed, and the process ended before the position was stored, or the stream has gone
+    // back: these names now belong to other tables.
     if source.has_renamed(event)? || source.has_met(is_old)? {
         return Ok(());
     }
@@ -125,7 +125,8 @@ fn forget_references(source: &Source, names: &[&MirrorName]) -> Result<()> {
     Ok(())
 }
 
-/// Mirrors a table with its database. One that somebody else has just added is read from here on.
+/// Mirrors a table with its database. A mirror that a statement has just added is read from here
+/// on.
 fn come(source: &Source, name: &MirrorName) -> Result<()> {
     let record = MirrorRecord { of_database: true, ..MirrorRecord::default() };
     if source.add(name, record)? {
@@ -134,7 +135,8 @@ fn come(source: &Source, name: &MirrorName) -> Result<()> {
     Ok(())
 }
 
-/// Begins those anew that refer to a table, directly or through others, and do not have the event yet.
+/// Begins those again that refer to a table, directly or through others, and do not have the event
+/// yet.
 fn again_with(
     source: &Source,
     mirror: &Arc<Mirror>,
@@ -151,7 +153,7 @@ fn again_with(
     Ok(())
 }
 
-/// Lets a mirror begin anew; one that is paused does when it is resumed.
+/// Resynchronises a mirror; one that is paused does when it is resumed.
 fn again(source: &Source, mirror: &Mirror, why: String) -> Result<()> {
     if mirror.state() == State::Paused {
         return mirror.update(source.store(), |record| record.from = None);
@@ -196,7 +198,7 @@ fn change(
     let before = Changing { event: event.to_owned(), table: copy.id().0, definition, done: false };
     let words = mirror.record().filter;
     let changed = match mirror.record().changing.filter(|it| it.event == event) {
-        // It was carried out, and the stream ended before the position was kept.
+        // It was executed, and the stream ended before the position was stored.
         Some(begun) if begun.done => return Ok(()),
         Some(begun) if begun.definition.is_none() => {
             return again(source, mirror, format!("nobody knows whether it was changed: {text}"));
@@ -230,7 +232,7 @@ fn change_copy(
     words: Option<&str>,
 ) -> Result<Option<String>> {
     let filter = words.map(MirrorFilter::parse).transpose()?.unwrap_or_default();
-    // Until the new copy is known nobody puts rows there that belong before the statement.
+    // Until the new copy is known no load may insert rows there from before the statement.
     let _window = mirror.window();
     let copy = source.copies().change(&mirror.name, statement, circumstances, &filter)?;
     let words = followed(words, &copy)?;
@@ -243,8 +245,9 @@ fn followed(words: Option<&str>, copy: &Arc<dyn CopyTable>) -> Result<Option<Str
     words.map(|it| filter::followed(it, copy.columns())).transpose()
 }
 
-/// Notes all that a statement has done beside the change of the copy, at once: until that is kept it
-/// is not carried out. Foreign keys are forgotten that are gone.
+/// Notes all effects of a statement other than the change of the copy, at once: until that is
+/// stored the statement does not count as executed. Foreign keys that no longer exist are
+/// forgotten.
 fn end_change(
     source: &Source,
     mirror: &Mirror,
@@ -265,7 +268,7 @@ fn end_change(
     Ok(())
 }
 
-/// What tells a definition from the one before it.
+/// A fingerprint that distinguishes a definition from the previous one.
 fn fingerprint(definition: &[u8]) -> u64 {
     let length = u64::try_from(definition.len()).unwrap_or(u64::MAX);
     length << 32 | u64::from(crc32c::crc32c(definition))

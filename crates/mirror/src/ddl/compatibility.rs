@@ -1,4 +1,5 @@
-//! What `ALTER TABLE` does that copies cannot follow with the server's result, and new names.
+//! Compatibility of `ALTER TABLE` with copies: actions whose result on the server a copy cannot
+//! reproduce, and renames.
 
 use pelorus_sql::Mode;
 use pelorus_sql::ddl::{AlterAction, Base, ColumnDefault, ColumnDefinition};
@@ -51,7 +52,7 @@ pub(crate) fn renamed_reference(mirror: &Mirror, actions: &[AlterAction]) -> Opt
     keys.iter().any(renames).then_some("a column of a foreign key was renamed")
 }
 
-/// What matters of a table that is altered, and of the session that does it.
+/// The relevant properties of an altered table, and of the session that alters it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Altered {
     /// The copy has partitions of its own.
@@ -85,7 +86,7 @@ impl Altered {
     }
 }
 
-/// Why an action cannot be carried out on a copy with the server's result.
+/// Why an action cannot be executed on a copy with the server's result.
 pub(crate) fn hazard(action: &AlterAction, altered: Altered) -> Option<&'static str> {
     let computed = |column: &ColumnDefinition| -> Option<&'static str> {
         if column.generated.is_some() {

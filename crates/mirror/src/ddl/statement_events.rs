@@ -1,4 +1,4 @@
-//! Changes that are logged as statements: which mirrors they may concern.
+//! Changes that are logged as statements: the mirrors that they may affect.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::control::mirrors::MirrorName;
 use crate::model::mirror::Mirror;
 use crate::source::Source;
 
-/// Why tables are read anew.
+/// Why tables are read again.
 pub(crate) const WHY: &str = "a change was logged as a statement; SET GLOBAL binlog_format = ROW";
 /// Databases in which there are no views of tables of others.
 const OF_THE_SERVER: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
@@ -25,11 +25,11 @@ const OF_THE_SERVER: [&str; 4] = ["mysql", "sys", "information_schema", "perform
 pub(crate) struct Unclear {
     /// Tables that are not mirrored, and may be views; without any, a function has made the change.
     names: Vec<MirrorName>,
-    /// What it may concern.
+    /// The mirrors that it may concern.
     mirrors: Vec<Arc<Mirror>>,
 }
 
-/// Looks whether a statement changes what it does not name.
+/// Whether a statement changes objects that it does not name.
 pub(crate) fn unclear(source: &Source, query: &Query, text: &str) -> Option<Unclear> {
     let names = match pelorus_sql::classify(text, mode(source, query).0) {
         // What a stored function does is not in the text.
@@ -76,10 +76,10 @@ fn calls_stored(text: &str, mode: Mode) -> bool {
 }
 
 impl Unclear {
-    /// What it does to mirrors: nothing if all that it names are tables.
+    /// The effects on mirrors: none if all named objects are tables.
     ///
     /// # Errors
-    /// When the server does not say what they are.
+    /// If the server does not return their kinds.
     pub(crate) async fn effects(self, link: &Link) -> Result<Vec<Effect>> {
         let mut is_known = !self.names.is_empty();
         for name in &self.names {

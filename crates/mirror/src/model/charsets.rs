@@ -1,5 +1,5 @@
-//! Charsets and collations of sources: those of a table's columns, those that a statement means, and
-//! whether a server reads its charsets as we do.
+//! Charsets and collations of sources: those of a table's columns, those that a statement implies,
+//! and whether a server interprets its charsets as we do.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,12 @@ pub(crate) async fn of_table(
     Ok(own.chain(columns).collect())
 }
 
-/// Sees that the text of all columns can be read from the binlog as the server shows it: it is asked
-/// what all characters of their charsets are. Errors call the table `name`.
+/// Checks that the text of all columns can be read from the binlog as the server shows it, by
+/// comparing all characters of their charsets with the server's. Errors call the table `name`.
 ///
 /// # Errors
-/// A charset that is not known here, or that the server reads otherwise, with the column that has it.
+/// A charset that is not known here, or that the server reads differently, with the column that has
+/// it.
 pub(crate) async fn check(link: &Link, name: &str, collations: &[(String, String)]) -> Result<()> {
     let mut charsets: BTreeMap<&str, &str> = BTreeMap::new();
     for (column, collation) in collations.iter().filter(|(column, _)| !column.is_empty()) {
@@ -73,9 +74,9 @@ async fn is_read_alike(link: &Link, table: &Table) -> Result<bool> {
     Ok(text.is_some_and(|text| text.as_bytes() == expected))
 }
 
-/// What a statement means by a charset alone, where that is not what we mean by it. A MariaDB says it of
-/// those that the session has changed, a MySQL from 8.0 on of `utf8mb4`; before that it was
-/// `utf8mb4_general_ci` everywhere. What `utf8` is depends on the session of a MariaDB.
+/// The default collation that a statement implies by a charset, if it differs from ours. A MariaDB
+/// says it of those that the session has changed, a MySQL from 8.0 on of `utf8mb4`; before that it
+/// was `utf8mb4_general_ci` everywhere. What `utf8` is depends on the session of a MariaDB.
 pub(crate) fn of_session(status: &Status, is_mariadb: bool) -> Vec<(String, Option<Collation>)> {
     let told = status.charset_collations.iter();
     let mut all: Vec<(String, Option<Collation>)> =

@@ -1,7 +1,6 @@
-//! What mirrors need of the tables that hold the copies.
+//! The interface between mirrors and the tables that hold the copies.
 //!
-//! The engine knows how tables are defined and how rows find their partitions; this is the part
-//! of it that a stream of changes needs.
+//! The engine implements it: it knows how tables are defined and how rows find their partitions.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub struct Definition {
     /// `SHOW CREATE TABLE` under an empty `sql_mode`, in UTC.
     pub text: String,
     /// The collations of the text columns by their names, and of the table by an empty name: a
-    /// definition names the charset alone where the collation is what its server takes for it.
+    /// definition names the charset alone if the collation is its server's default.
     pub collations: Vec<(String, String)>,
     /// `PARTITION BY` and `SEGMENT BY` that the user wants instead of the table's own.
     pub layout: Option<String>,
@@ -58,15 +57,15 @@ pub struct CopyColumn {
     pub ty: ColumnType,
     /// The values of an ENUM or SET.
     pub members: Vec<String>,
-    /// How its values are told in the binlog.
+    /// The form of its values in the binlog.
     pub form: Form,
     /// The user does not want it: the copy has a column in its place that is always NULL.
     pub left_out: bool,
-    /// What it holds in new rows whose image in the binlog leaves it out.
+    /// Its value in new rows whose image in the binlog leaves it out.
     pub absent: Absent,
 }
 
-/// What a column holds in new rows whose image in the binlog leaves it out. Arrays have one row.
+/// The value of a column in new rows whose image in the binlog leaves it out. Arrays have one row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Absent {
     /// Its default.
@@ -120,7 +119,7 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// Columns are names with a \u{1} in front; nowhere else is there one.
     ///
     /// # Errors
-    /// Values that cannot be told exactly in a statement.
+    /// Values that cannot be written exactly in a statement.
     fn condition(&self, columns: &[ArrayRef], row: usize) -> Result<String>;
 
     /// The rows of each partition: its key and their places. Only columns that partitions depend
@@ -136,11 +135,11 @@ pub trait CopyTable: Send + Sync + std::fmt::Debug {
     /// Which of some rows, given by all columns, the copy is to have; `None` for all.
     ///
     /// # Errors
-    /// What the condition gives.
+    /// Errors of the condition.
     fn wanted(&self, rows: usize, columns: &[ArrayRef]) -> Result<Option<BooleanArray>>;
 
-    /// What of the condition of its rows a server of any kind decides as we do, as SQL; `None` for
-    /// nothing.
+    /// The part of its row condition that servers of any kind evaluate as we do, as SQL; `None` if
+    /// there is none.
     fn pushed(&self) -> Option<String>;
 }
 
@@ -152,7 +151,7 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
     /// Bytes of memory that the changes of one transaction may take.
     fn transaction_bytes(&self) -> usize;
 
-    /// What counts the rows that are read from servers.
+    /// The memory account of rows that are read from servers.
     fn memory(&self) -> &Account;
 
     /// The names of all copies, of those that cannot be used, too.
@@ -170,7 +169,7 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
     /// Drops a copy, if there is one.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     fn drop_copy(&self, name: &MirrorName) -> Result<()>;
 
     /// Carries a statement that changes one table's definition or partitions out on its copy. The
@@ -189,18 +188,18 @@ pub trait Copies: Send + Sync + std::fmt::Debug {
     /// Removes all rows of a copy.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     fn empty(&self, name: &MirrorName) -> Result<Arc<dyn CopyTable>>;
 
     /// Finds out how the values of a copy are distributed, by which joins are planned.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     fn analyze(&self, name: &MirrorName) -> Result<()>;
 
     /// Gives a copy another name.
     ///
     /// # Errors
-    /// What the disk gives.
+    /// I/O errors.
     fn rename(&self, from: &MirrorName, to: &MirrorName) -> Result<()>;
 }

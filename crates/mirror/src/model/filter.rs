@@ -1,10 +1,10 @@
-//! Copies that have a part of their table: columns that are left out, rows that are not wanted.
+//! Filters of mirrors: columns that the copy leaves out, and the condition of its rows.
 //!
-//! A copy has all columns of its table in their order, so that the binlog and statements that change
-//! the definition fit it; those that are left out are NULL in every row, and are neither asked for
-//! nor decoded. Which they are the copy's own definition says, so that it is true of every
-//! generation of it. The mirror's record has the user's words for the next time that the copy is
-//! made; they follow the names of columns.
+//! A copy has all columns of its table in their order, so that the binlog and DDL statements fit
+//! it. Columns that are left out are NULL in every row, and are neither requested nor decoded. The
+//! definition of the copy says which columns these are, so that it holds for every generation of
+//! the copy. The mirror's record has the user's words for the next time that the copy is created;
+//! they follow renames of columns.
 
 use arrow::array::{ArrayRef, new_null_array};
 use pelorus_binlog::Images;
@@ -13,7 +13,7 @@ use pelorus_sql::statement::{MirrorColumns, MirrorFilter};
 
 use crate::model::copies::CopyColumn;
 
-/// All columns of a copy, made of those that are kept.
+/// All columns of a copy, built from the mirrored ones.
 pub(crate) fn all_columns(columns: &[CopyColumn], kept: Vec<ArrayRef>) -> Vec<ArrayRef> {
     if kept.len() == columns.len() {
         return kept;
@@ -27,7 +27,7 @@ pub(crate) fn all_columns(columns: &[CopyColumn], kept: Vec<ArrayRef>) -> Vec<Ar
     columns.iter().map_while(column).collect()
 }
 
-/// The same of images, in all of which such a column is there.
+/// The same for images, in all of which such a column is present.
 pub(crate) fn all_images(columns: &[CopyColumn], images: &mut Images) {
     if images.arrays.len() == columns.len() {
         return;
@@ -42,12 +42,12 @@ pub(crate) fn all_images(columns: &[CopyColumn], images: &mut Images) {
     images.arrays = all_columns(columns, std::mem::take(&mut images.arrays));
 }
 
-/// The words of a filter after the definition of its copy has changed: names of columns are
-/// followed.
+/// The words of a filter after the definition of its copy has changed: renamed columns are
+/// replaced.
 ///
 /// # Errors
-/// A column that is kept has got the name of one that is to be left out, or the other way round: the
-/// copy has to be made anew by the words as they are.
+/// A mirrored column has got the name of one that is left out, or the other way round: the copy has
+/// to be made again by the words as they are.
 pub(crate) fn followed(text: &str, columns: &[CopyColumn]) -> Result<String> {
     let mut filter = MirrorFilter::parse(text)?;
     let named = |at: bool| columns.iter().filter(move |it| it.left_out == at).map(|it| &it.name);

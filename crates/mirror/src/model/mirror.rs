@@ -1,4 +1,4 @@
-//! One mirror in memory: its record, its copy, and what happens to it.
+//! One mirror in memory: its record, its copy, and its state transitions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,13 +18,13 @@ use crate::model::copies::CopyTable;
 use crate::model::record;
 use crate::model::record::{MirrorRecord, RangeRecord, State};
 
-/// Rows that one statement asks for again.
+/// Rows that one statement requests again.
 const AGAIN_AT_ONCE: usize = 200;
-/// Ranges of rows that are asked for again, and rows of one commit, beyond which a table is read
-/// anew.
+/// Ranges of rows that are requested again, and rows of one commit, beyond which a table is read
+/// again.
 const AGAIN_MAX: usize = 10_000;
 
-/// Keys of the store, each with what it is to have or nothing.
+/// Keys of the store, each with its new value or none.
 pub(crate) type Values = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// One mirror.
@@ -53,10 +53,10 @@ struct Inner {
     from: Option<Position>,
     /// `record.until`, read.
     until: Option<Position>,
-    /// When the server was asked for that, on the monotonic clock: once it is passed, all that was
+    /// The time of the request for that, on the monotonic clock: once it is passed, all that was
     /// committed before is in the copy.
     until_at: Option<Duration>,
-    /// Counts the times that it was begun anew: whoever works for an earlier one must stop.
+    /// Counts the resynchronisations: tasks that work for an earlier one must stop.
     turn: u64,
     /// Which rows can be later in the copy than the stream is, while the table is read.
     later: Later,
@@ -64,7 +64,7 @@ struct Inner {
     is_forgotten: bool,
 }
 
-/// What keeps work from going on: somebody has begun the mirror anew.
+/// The error of work on a mirror that was resynchronised meanwhile.
 pub(crate) fn overtaken() -> Error {
     Error::new(Code::QueryInterrupted, "the mirror was begun anew")
 }
@@ -121,7 +121,8 @@ impl Mirror {
         Arc::clone(&self.inner.lock().foreign_keys)
     }
 
-    /// Whether it is not read yet, and what the copy has will be thrown away when it is.
+    /// Whether it is not read yet, so that the rows of the copy will be dropped at the beginning of
+    /// the load.
     pub(crate) fn is_gathering(&self) -> bool {
         self.inner.lock().record.gathering
     }
@@ -129,7 +130,7 @@ impl Mirror {
     /// Notes, durably, that a foreign key changes rows of a table that is not live yet.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn note_cascade(&self, store: &Database) -> Result<()> {
         {
             let inner = self.inner.lock();
@@ -140,15 +141,14 @@ impl Mirror {
         self.update(store, |record| record.cascaded = true)
     }
 
-    /// Whether a foreign key may have changed rows of the copy that were read later than that: they
-    /// lack what they had then, and changes in part do not bring it back.
+    /// Whether a foreign key may have changed rows of the copy that were read after that: they lack
+    /// earlier values, which partial changes do not restore.
     pub(crate) fn is_cascaded(&self) -> bool {
         let inner = self.inner.lock();
         inner.record.cascaded && inner.record.state != State::Live
     }
 
-    /// Which rows of the copy may not be what the table had where the stream is, given how far
-    /// that is.
+    /// The rows of the copy that may differ from the table at the stream's position.
     pub(crate) fn doubts(&self, at: Option<&Position>) -> UnsettledRows {
         let mut inner = self.inner.lock();
         if inner.record.state != State::Loading && !inner.record.early {
@@ -169,7 +169,7 @@ impl Mirror {
         self.inner.lock().copy = Some(copy);
     }
 
-    /// Says once what the reading of its table waits for.
+    /// Logs once why the load of its table waits.
     pub(crate) fn wait_for(&self, what: String) {
         let mut trouble = self.trouble.lock();
         if trouble.as_ref() != Some(&what) {
@@ -178,7 +178,7 @@ impl Mirror {
         }
     }
 
-    /// Whoever works for it must stop.
+    /// Ends the current generation: tasks that work for it must stop.
     pub(crate) fn end_turn(&self) {
         self.inner.lock().turn += 1;
         // What it waited for is of no interest any more.
@@ -214,11 +214,11 @@ impl Mirror {
         self.inner.lock().from.as_ref().is_some_and(is_old)
     }
 
-    /// Keeps nothing more of it, together with further changes, as one commit: its name is another's,
-    /// or nobody's. Whoever works for it must stop.
+    /// Ends the mirror, together with further changes, in one commit: its name belongs to another
+    /// mirror, or to none. Tasks that work for it must stop.
     ///
     /// # Errors
-    /// 1317 when that is so already, and what the store gives.
+    /// 1317 when that is so already, and errors of the store.
     pub(crate) fn end(&self, store: &Database, mut values: Values) -> Result<()> {
         let mut inner = blocking(|| self.inner.lock());
         if inner.is_forgotten {
@@ -247,10 +247,10 @@ impl Mirror {
             && inner.until.as_ref().is_none_or(|until| at.has_passed(until) == Some(true))
     }
 
-    /// The same for whoever works for one turn: nothing is changed when that is over.
+    /// The same for a task of one generation: nothing is changed if that is over.
     ///
     /// # Errors
-    /// 1317 when the mirror was begun anew, and what the store gives.
+    /// 1317 when the mirror was resynchronised, and errors of the store.
     pub(crate) fn update_in_turn(
         &self,
         store: &Database,
@@ -260,10 +260,10 @@ impl Mirror {
         self.keep(store, Some(turn), Vec::new(), change)
     }
 
-    /// Changes the record and keeps it, durably. The change is not made when it cannot be kept.
+    /// Changes the record and stores it durably. If it cannot be stored, it is not changed.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn update(
         &self,
         store: &Database,
@@ -275,7 +275,7 @@ impl Mirror {
     /// The same together with further values, as one commit.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn update_with(
         &self,
         store: &Database,
@@ -315,18 +315,19 @@ impl Mirror {
             inner.foreign_keys = record.foreign_keys.as_slice().into();
         }
         if was.follows() && !record.state.follows() {
-            // Somebody may have begun to work for it since its turn was ended.
+            // A task may have begun to work for it since its generation was ended.
             inner.turn += 1;
         }
         inner.record = record;
         Ok(())
     }
 
-    /// Has rows read again while the table is read, one condition for each. What is known now
-    /// must be in what is read then, so this comes before the change that is the reason.
+    /// Requests rows to be read again while the table is read, one condition for each. The later
+    /// read must contain the state that is known now, so this comes before the change that is the
+    /// reason.
     ///
     /// # Errors
-    /// Too many of them (1412), and what the store gives.
+    /// Too many of them (1412), and errors of the store.
     pub(crate) fn ask_again(
         &self,
         store: &Database,
@@ -355,12 +356,12 @@ impl Mirror {
         })
     }
 
-    /// All ranges are in the copy, with those that were asked for again: when the stream has
-    /// passed a position, it is whole. `asked` is when the server was asked for that. Whether there is
-    /// still something to be read.
+    /// All ranges are in the copy, with the rows that were requested again: when the stream has
+    /// passed a position, it is complete. `asked` is the time of the request for that position.
+    /// Whether there is still something to be read.
     ///
     /// # Errors
-    /// 1317 when the mirror was begun anew, and what the store gives.
+    /// 1317 when the mirror was resynchronised, and errors of the store.
     pub(crate) fn end_reading(
         &self,
         store: &Database,
@@ -383,24 +384,24 @@ impl Mirror {
         Ok(is_whole)
     }
 
-    /// When the server was asked for the position at which the copy became whole.
+    /// The time of the request for the position at which the copy became complete.
     pub(crate) fn until_at(&self) -> Option<Duration> {
         self.inner.lock().until_at
     }
 
-    /// Begins anew from nothing: whoever works for it stops.
+    /// Resynchronises the mirror: tasks that work for it stop.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn begin_again(&self, store: &Database, reason: Option<String>) -> Result<()> {
         self.end_turn();
         self.update(store, |record| begin(record, reason))
     }
 
-    /// The same for whoever works for one turn.
+    /// The same for a task of one generation.
     ///
     /// # Errors
-    /// 1317 when the mirror was begun anew, and what the store gives.
+    /// 1317 when the mirror was resynchronised, and errors of the store.
     pub(crate) fn begin_again_in_turn(
         &self,
         store: &Database,
@@ -410,10 +411,10 @@ impl Mirror {
         self.update_in_turn(store, turn, |record| begin(record, reason))
     }
 
-    /// Stops what works for it, and sets a state.
+    /// Stops the tasks that work for it, and sets a state.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn stop_in(
         &self,
         store: &Database,
@@ -438,7 +439,7 @@ impl Mirror {
         self.window.lock()
     }
 
-    /// The window, if nobody has it.
+    /// The window, unless another task holds it.
     pub(crate) fn try_window(&self) -> Option<MutexGuard<'_, Window>> {
         self.window.try_lock()
     }
@@ -467,7 +468,7 @@ impl Mirror {
     }
 }
 
-/// What a record is when nothing is read yet.
+/// The record of a mirror before it is read.
 fn begin(record: &mut MirrorRecord, reason: Option<String>) {
     record.state = State::Waiting;
     record.reason = reason;

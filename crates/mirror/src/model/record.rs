@@ -1,4 +1,4 @@
-//! What is remembered of mirrors and sources, as values of the store.
+//! Records of mirrors and sources, as values of the store.
 //!
 //! | key | value |
 //! | --- | --- |
@@ -6,10 +6,10 @@
 //! | `mirrored/LINK/0DATABASE` | a database all of whose tables are mirrored: [`DatabaseRecord`], JSON |
 //! | `source/LINK` | [`SourceRecord`], JSON |
 //! | `at/LINK` | the position up to which the stream has been applied, as text |
-//! | `xa/LINK/0XID` | the tables that an XA transaction has changed which is prepared: [`XaTables`], JSON |
-//! | `whole/LINK` | when the copies were known to be whole, in microseconds since 1970, as text |
+//! | `xa/LINK/0XID` | the tables that a prepared XA transaction has changed: [`XaTables`], JSON |
+//! | `whole/LINK` | when the copies were known to be complete, in microseconds since 1970, as text |
 //!
-//! The position is apart, because it is written with every batch of changes. (The engine keeps
+//! The position is separate, because it is written with every batch of changes. (The engine keeps
 //! `zone/LINK`, the server's time zone.)
 
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ pub enum State {
     Live,
     /// The user has paused it.
     Paused,
-    /// It cannot go on until somebody does something; `reason` says what.
+    /// It cannot continue without an intervention; `reason` explains why.
     Failed,
 }
 
@@ -79,7 +79,7 @@ pub struct RangeRecord {
 pub struct MirrorRecord {
     /// Where it is on its way.
     pub state: State,
-    /// Why it failed, or why it was last read anew.
+    /// Why it failed, or why it was last read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// It came with its database.
@@ -95,27 +95,27 @@ pub struct MirrorRecord {
     /// The copy has everything up to this position: earlier changes in the stream are passed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// While catching up: the position from which on the copy is whole.
+    /// While catching up: the position from which on the copy is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// While loading: what is read.
+    /// While loading: the ranges that have been read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<RangeRecord>,
     /// Rows read by the latest load.
     #[serde(default)]
     pub rows_loaded: u64,
-    /// How often it was read anew.
+    /// How often it was read again.
     #[serde(default)]
     pub loads: u64,
-    /// While loading: the definition is known to be the one that the stream goes on from.
+    /// While loading: the definition is known to be the one from which the stream continues.
     #[serde(default)]
     pub settled: bool,
     /// The stream has not passed the end of the load yet. The definition was read after the
     /// position that the load began with, so statements about it that come may be in it already.
     #[serde(default)]
     pub early: bool,
-    /// While loading: it waits for the others of a circle of foreign keys to be followed. Nothing is
-    /// read yet, and what the copy has is thrown away when it goes on.
+    /// While loading: it waits until the others of a circle of foreign keys are followed. Nothing
+    /// is read yet, and the rows of the copy are dropped when it continues.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gathering: bool,
     /// A foreign key has changed its rows since the reading began, while the copy had rows that may
@@ -125,13 +125,13 @@ pub struct MirrorRecord {
     /// Foreign keys that change its rows, and whose doings the binlog may not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub foreign_keys: Vec<ForeignKey>,
-    /// The tables, by database and name, that foreign keys refer to which change its rows, whether the
-    /// binlog has that or not. `None` where nobody knows: records of earlier versions, and what is
-    /// referred to has other names since.
+    /// The tables, by database and name, that are referred to by foreign keys with actions on its
+    /// rows, whether the binlog has these or not. `None` if unknown: records of earlier versions,
+    /// whose tables may have other names since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refers_to: Option<Vec<(String, String)>>,
-    /// The definition that is about to be changed, and what it was before. When the statement is met
-    /// once more, after a crash or a stop, it tells whether the change was made.
+    /// The definition that is about to be changed, and the previous one. When the statement is met
+    /// once more, after a crash or a stop, it shows whether the change was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changing: Option<Changing>,
 }
@@ -161,7 +161,7 @@ pub struct DatabaseRecord {}
 pub struct SourceRecord {
     /// `@@server_uuid` of MySQL, `server_id` of MariaDB.
     pub identity: String,
-    /// Whether its binlog has what foreign keys do to rows.
+    /// Whether its binlog has the changes of foreign key actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs_cascades: Option<bool>,
     /// The latest file of its binlog that was read, and when the server began it, in seconds since
@@ -169,7 +169,7 @@ pub struct SourceRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<(String, u32)>,
     /// The latest statement that has renamed copies, by its position or GTID, and how many of its
-    /// renamings were carried out.
+    /// renamings were executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<(String, usize)>,
     /// How far the stream was when it last went back for the sake of a mirror. Tables that came or got
@@ -201,12 +201,13 @@ pub(crate) fn position_key(link: &str) -> Vec<u8> {
     format!("at/{link}").into_bytes()
 }
 
-/// The key of an XA transaction that is prepared; of no identifier, what all of a source begin with.
+/// The key of an XA transaction that is prepared; without an identifier, the common prefix of a
+/// source's keys.
 pub(crate) fn xa_key(link: &str, xid: &str) -> Vec<u8> {
     format!("xa/{link}\0{xid}").into_bytes()
 }
 
-/// The key of the moment at which a source's copies were known to be whole.
+/// The key of the moment at which a source's copies were known to be complete.
 pub(crate) fn whole_key(link: &str) -> Vec<u8> {
     format!("whole/{link}").into_bytes()
 }
@@ -242,7 +243,7 @@ pub(crate) fn databases(store: &Database) -> Result<Vec<(String, String)>> {
     store.values(b"mirrored/").into_iter().map(of).collect()
 }
 
-/// A value as it is kept.
+/// A value in stored form.
 ///
 /// # Errors
 /// None in practice: records always have a JSON form.
@@ -251,7 +252,7 @@ pub(crate) fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>> {
         .map_err(|error| Error::internal("a mirror's record has no JSON form").caused_by(error))
 }
 
-/// A value that was kept.
+/// Decodes a stored value.
 ///
 /// # Errors
 /// 1034.

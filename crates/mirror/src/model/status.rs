@@ -1,18 +1,18 @@
-//! How mirrors stand, for people and for the choice of where a query runs.
+//! The status of mirrors, for `SHOW` and for the choice of where a query runs.
 
 use std::time::Duration;
 
 use crate::control::mirrors::MirrorName;
 use crate::model::record::State;
 
-/// How one mirror stands.
+/// The status of one mirror.
 #[derive(Clone, Debug)]
 pub struct MirrorStatus {
     /// Which one.
     pub name: MirrorName,
     /// Where it is on its way.
     pub state: State,
-    /// Why it failed, cannot be read, or was read anew; else what ended its server's stream.
+    /// Why it failed, cannot be read, or was read again; else what ended its server's stream.
     pub reason: Option<String>,
     /// Ranges that have been read, and all of them, while it is being read.
     pub ranges: (usize, usize),
@@ -28,7 +28,7 @@ pub struct MirrorStatus {
     pub filter: Option<String>,
     /// `PARTITION BY` and `SEGMENT BY` of the user.
     pub layout: Option<String>,
-    /// How old what it shows may be; `None` before it is live.
+    /// The age of the data that it shows; `None` before it is live.
     pub staleness: Option<Duration>,
     /// How many transactions its server has that have not been applied, as of a second ago at most;
     /// `None` where that is not known: before it follows, without GTIDs, without a connection.

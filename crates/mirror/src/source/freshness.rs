@@ -1,4 +1,4 @@
-//! What is known of a server and its mirrors: how far it is, how old what the copies show may be.
+//! Freshness: the position of a server and the age of the data that its copies show.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::model::status::MirrorStatus;
 
 /// How often it is kept when the copies were whole.
 const KEEP_WHOLE_EVERY: Duration = Duration::from_secs(5);
-/// How often the server is asked how far it is, and how long that is waited for.
+/// The interval of requests for the server's position, and the timeout of each.
 const ASK_END_EVERY: Duration = Duration::from_secs(1);
 pub(super) const END_WITHIN: Duration = Duration::from_secs(2);
-/// After how many of these times it is asked for transactions that are in no binlog.
+/// After how many of these requests the server is asked for transactions that are in no binlog.
 const LOOK_FOR_GIVEN_EVERY: u64 = 5;
 
 impl Source {
-    /// How old what the copies show may be.
+    /// The age of the data that the copies show.
     pub(crate) fn staleness(&self) -> Option<Duration> {
         // Ordering: published after the commits that it speaks of.
         let at = self.whole_at.load(Ordering::Acquire).checked_sub(1)?;
@@ -63,14 +63,14 @@ impl Source {
         }
     }
 
-    /// How old what the copies show may be, by what was kept of the time before the start: for as
-    /// long as nothing has been heard of the server since. `None` where the clock was set back.
+    /// The age of the data that the copies show, by the stored state from before the start, until
+    /// the server has answered. `None` if the clock was set back.
     pub(crate) fn remembered_staleness(&self) -> Option<Duration> {
         let at = Duration::from_micros(self.was_whole_at?);
         self.env().clock.since_epoch().checked_sub(at)
     }
 
-    /// Asks the server how far it is and waits until the stream has been applied up to there.
+    /// Asks the server for its position and waits until the stream has been applied up to there.
     pub(crate) async fn catch_up(&self, patience: Duration) -> bool {
         let begun = self.now();
         let reached = tokio::time::timeout(patience, async {
@@ -105,9 +105,9 @@ impl Source {
         *self.server_end.lock() = ServerEnd { told: Some(end), is_known: true };
     }
 
-    /// Notes how far the server is; `None` when it does not answer. What it has said before it cannot
-    /// take back: the stream finds out what has become of that, and until then nobody may take the
-    /// copies for whole.
+    /// Notes the position of the server; `None` if it does not answer. The server cannot take back
+    /// an earlier position: the stream determines the reason, and until then the copies do not
+    /// count as complete.
     pub(crate) fn note_end(&self, end: Option<Position>) {
         if let (Some(end), Some(at)) = (&end, self.position())
             && !end.is_like(&at)
@@ -141,8 +141,8 @@ impl Source {
         *self.idle_at.lock() = Some(at);
     }
 
-    /// Asks the server how far it is, as long as it is not dropped: who looks at the mirrors should
-    /// see how much is missing also when nobody's query asks.
+    /// Asks the server for its position regularly, until it is dropped, so that the status of
+    /// mirrors shows the lag even without queries.
     pub(super) async fn watch_end(self: Arc<Self>, link: Link) {
         let mut lacking = 0;
         for second in 1_u64.. {
@@ -162,11 +162,12 @@ impl Source {
         }
     }
 
-    /// Whether a MySQL counts transactions as executed that are in no binlog, although the stream has
-    /// come to the end: somebody has set `gtid_purged`, to load a dump, say. What they have changed is
-    /// not in the copies; a stream that begins again is told so.
+    /// Whether a MySQL counts transactions as executed that are in no binlog, although the stream
+    /// has come to the end: `gtid_purged` was set, for example to load a dump. Their changes are
+    /// not in the copies; a stream that restarts gets the error.
     async fn lacks_given(&self, link: &Link) -> bool {
-        // Also while it counts what it does not send: then nobody says that the copies are whole.
+        // Also while it counts transactions that it does not send: then the copies do not count as
+        // complete.
         let is_at_end = || {
             let idle = self.idle_at.lock().map(|at| self.now().saturating_sub(at));
             [self.staleness(), idle].into_iter().flatten().any(|it| it < ASK_END_EVERY + HEARTBEAT)
@@ -221,8 +222,8 @@ impl Source {
     }
 }
 
-/// What people are told of a mirror: what keeps it from going on now, else why it is being read anew.
-/// One that has failed or was paused waits for nothing that the stream could do.
+/// The status of a mirror for users: the reason that blocks it now, else the reason for its current
+/// load. A mirror that has failed or was paused does not wait for the stream.
 fn reason(record: &MirrorRecord, trouble: Option<String>, ended: Option<&str>) -> Option<String> {
     let own = record.reason.clone();
     match record.state {
@@ -237,11 +238,11 @@ pub(super) struct ServerEnd {
     /// What it has said, of what it has itself: it may have sent commits that wait for a replica
     /// before it counts them, and lack what the server before it had.
     told: Option<Position>,
-    /// It answered when it was last asked.
+    /// The last request was answered.
     is_known: bool,
 }
 
-/// Whether a server that says where it is takes back what it has told before.
+/// Whether a position of the server contradicts an earlier one.
 pub(super) fn takes_back(told: Option<&Position>, end: &Position) -> bool {
     told.is_some_and(|told| end.has_passed(told) == Some(false))
 }
@@ -252,8 +253,8 @@ pub(super) fn takes_back(told: Option<&Position>, end: &Position) -> bool {
 pub(super) struct Said(BTreeMap<u32, (MariaGtid, bool)>);
 
 impl Said {
-    /// Notes a transaction that goes on from what was read. Other servers than a MariaDB say nothing by
-    /// it: a MySQL may count later what it sends.
+    /// Notes a transaction that continues the stream. Only MariaDB's transactions carry the
+    /// position: a MySQL may count later than it sends.
     pub(super) fn note(&mut self, step: &Step, read: &Position) {
         let (Step::MariaDb(gtid), Position::MariaDb(read)) = (step, read) else { return };
         let (latest, went_back) = self.0.entry(gtid.domain).or_insert((*gtid, false));

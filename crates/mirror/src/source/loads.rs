@@ -1,4 +1,4 @@
-//! Loading the tables of a server that wait for it, a few at a time.
+//! Loads: reads the waiting tables of a server, a few at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const LOADS: usize = 2;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 impl Source {
-    /// Loads the tables that wait for it, as long as it is not dropped.
+    /// Loads the waiting tables, until it is dropped.
     pub(super) async fn load_all(self: Arc<Self>, link: Link) {
         let mut tasks: JoinSet<(Arc<Mirror>, u64, Result<()>)> = JoinSet::new();
         let mut running: BTreeMap<MirrorName, (task::Id, Arc<Mirror>)> = BTreeMap::new();
@@ -88,7 +88,7 @@ impl Source {
         self.note_load_failure(mirror, &error);
     }
 
-    /// Failures of the world are tried again; what the table is cannot be helped by that.
+    /// Notes a failed load: temporary failures are retried, definite ones are not.
     pub(super) fn note_load_failure(&self, mirror: &Mirror, error: &Error) {
         let mut text = pelorus_error::display_chain(error);
         if error.code() == Code::NoSuchTable {

@@ -1,4 +1,4 @@
-//! Reading rows of a mirrored table from its server, as copies hold them.
+//! Reads rows of a mirrored table from its server, in the form of the copy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,16 +17,16 @@ use crate::source::Source;
 
 /// How long the server may take to show what its binlog has already.
 const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
-/// How often it is asked.
+/// The interval of requests.
 const ASK_EVERY: Duration = Duration::from_millis(5);
-/// After how long it is said what is waited for.
+/// The time after which the reason for the wait is logged.
 const SAY_AFTER: Duration = Duration::from_secs(1);
 
 /// Begins to read the rows of a range: the columns that the copy keeps, of the rows that it may
 /// have. One statement reads them, on the server that is followed.
 ///
 /// # Errors
-/// What the server gives; columns that are not those of the copy (1412).
+/// Errors of the server; columns that are not those of the copy (1412).
 pub(crate) async fn scan(
     link: &Link,
     name: &MirrorName,
@@ -74,11 +74,11 @@ pub(crate) async fn scan(
     Ok(scan)
 }
 
-/// Waits until snapshots show all that the stream has been applied up to: an event can be in the
-/// binlog a moment before others see what it did.
+/// Waits until snapshots show all transactions that the stream has applied: an event can be in the
+/// binlog a moment before its changes are visible.
 ///
 /// # Errors
-/// What the server gives, and that it does not get there.
+/// Errors of the server, and a timeout.
 pub(crate) async fn wait_until_visible(
     source: &Source,
     link: &Link,
@@ -118,7 +118,7 @@ pub(crate) async fn wait_until_visible(
     Ok(())
 }
 
-/// What is waited for, when snapshots do not show everything up to a position.
+/// The reason for the wait, if snapshots do not show everything up to a position.
 fn what_lacks(name: &MirrorName, visible: &Position, applied: &Position) -> String {
     match visible {
         // Where there are no GTIDs it is found out by a lock, which waits for all of them.
@@ -134,7 +134,7 @@ fn what_lacks(name: &MirrorName, visible: &Position, applied: &Position) -> Stri
 /// Whether snapshots show everything up to a position, and up to where they do.
 ///
 /// # Errors
-/// What the server gives.
+/// Errors of the server.
 pub(crate) async fn shows(
     link: &Link,
     name: &MirrorName,
@@ -162,7 +162,7 @@ pub(crate) fn joined(batches: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>> {
     (0..first.len()).map(column).collect()
 }
 
-/// The rows that are to be kept.
+/// The rows that meet the filter.
 ///
 /// # Errors
 /// None but bugs.

@@ -1,4 +1,5 @@
-//! Where the stream of a server is and begins, and mirrors that leave it and come back to it.
+//! Resume positions: where a server's stream is and where it restarts, and mirrors that leave the
+//! stream and rejoin it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,8 +43,8 @@ impl Source {
         }
     }
 
-    /// Goes on with a table. The stream goes back to where it was paused; the other tables pass
-    /// over what they have.
+    /// Resumes a table. The stream goes back to where it was paused; the other tables skip the
+    /// changes that they have.
     pub(crate) fn resume(&self, mirror: &Mirror) -> Result<()> {
         let _moving = self.hold();
         let record = mirror.record();
@@ -152,7 +153,7 @@ impl Source {
     }
 
     /// Whether the stream has met an event before it went back: which tables there are since, and
-    /// under which names, is known. Behind the place where it was everything is new, also where a
+    /// under which names, is known. After the place where it was everything is new, also where a
     /// MariaDB gives out lower numbers again.
     pub(crate) fn has_met(&self, is_old: &dyn Fn(&Position) -> bool) -> Result<bool> {
         let reached = self.known()?.and_then(|it| it.reached);
@@ -163,7 +164,7 @@ impl Source {
         Ok(!is_past && is_old(&reached))
     }
 
-    /// Whether the stream that runs is to end: what it reads from now on must not count.
+    /// Whether the running stream must end: its further events must not count.
     pub(crate) fn must_begin_again(&self) -> bool {
         self.is_stopping() || self.moved.load(Ordering::Acquire)
     }
@@ -194,8 +195,9 @@ impl Source {
         Ok(())
     }
 
-    /// What is kept of a position that the stream has not come to by itself, or of none. What it has
-    /// seen prepared of XA transactions is forgotten: behind that position others may have their names.
+    /// The stored values of a position that the stream did not reach by reading, or of none. The
+    /// prepared XA transactions that it has seen are forgotten: after that position others may have
+    /// their names.
     fn to_keep_position(&self, position: Option<&Position>) -> Values {
         let prepared = self.store().values(&record::xa_key(&self.link, ""));
         let mut values: Values = prepared.into_iter().map(|(key, _)| (key, None)).collect();
@@ -204,10 +206,10 @@ impl Source {
         values
     }
 
-    /// Reads all tables anew, from a new position.
+    /// Reads all tables again, from a new position.
     pub(super) fn begin_all_again(&self, reason: &str) -> Result<()> {
-        // The position first: without it no copy is gone on with, should the rest fail or the process
-        // end. Nobody sets another before the rest is done.
+        // The position first: without it no copy continues, should the rest fail or the process
+        // end. No other task sets a position before the rest is done.
         let moving = self.hold();
         self.give_up_position(&moving)?;
         for mirror in self.mirrors() {
@@ -220,8 +222,8 @@ impl Source {
         Ok(())
     }
 
-    /// Reads the tables anew that were to be when the position was given up: the process ended then,
-    /// or the disk was full.
+    /// Reads the tables again that were to be when the position was given up: the process ended
+    /// then, or the disk was full.
     fn begin_left_again(&self) -> Result<()> {
         for mirror in self.mirrors() {
             let record = mirror.record();
@@ -237,9 +239,9 @@ impl Source {
         Ok(())
     }
 
-    /// Reads those tables anew that need what comes behind a position, and goes on where the others
-    /// are, which have more: the stream had gone back for the sake of the former. Whether there are
-    /// others.
+    /// Resynchronises the tables that need events after a position, and continues at the position
+    /// of the others, which have more: the stream had gone back for the former. Returns whether
+    /// there are others.
     pub(super) fn begin_those_again(&self, reason: &str, place: &Position) -> Result<bool> {
         let is_behind =
             |one: &Position, other: &Position| one != other && other.has_passed(one) == Some(true);
@@ -251,7 +253,8 @@ impl Source {
                 Some(from) if first.as_ref().is_none_or(|it| is_behind(&from, it)) => {
                     first = Some(from);
                 }
-                // One that is neither before nor behind the first is met by it, or read anew later.
+                // One that is neither before nor after the first is met by it, or resynchronised
+                // later.
                 Some(_) => {}
             }
         }
@@ -276,16 +279,16 @@ impl Source {
         }
     }
 
-    /// While this is held the stream commits nothing: the copies that are followed are what their
-    /// tables were at [`Self::position`].
+    /// While this is held the stream commits nothing: the followed copies equal their tables at
+    /// [`Self::position`].
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         // The stream has it while it commits, which may have to wait for room in the store.
         self.moving.try_lock().unwrap_or_else(|| blocking(|| self.moving.lock()))
     }
 }
 
-/// What has come of a change of one mirror of many: nothing is amiss when somebody has ended it at
-/// this moment.
+/// The result of changing one mirror of many: it is not an error if the mirror was ended at this
+/// moment.
 fn pass_over_ended(changed: Result<()>) -> Result<()> {
     match changed {
         Err(error) if is_overtaken(&error) => Ok(()),

@@ -1,4 +1,5 @@
-//! Reading one server's binlog: events become transactions, transactions become batches, and batches are committed.
+//! The binlog stream of one server: events become transactions, transactions become batches, and
+//! batches are committed.
 
 mod cascades;
 mod events;
@@ -36,8 +37,8 @@ const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 16 << 20;
 /// A batch is committed after so long, whatever else has arrived.
 const BATCH_TIME: Duration = Duration::from_millis(20);
-/// Commits that leave nothing to be read behind them are at least so far apart: transactions that
-/// come one after the other share the work of a commit, and one that comes alone is not held up.
+/// Commits after which nothing is left to read are at least so far apart: transactions that come
+/// one after the other share the work of a commit, and one that comes alone is not held up.
 const PACE: Duration = Duration::from_millis(20);
 /// With so many heartbeats in a row a server that has less than it had says that it has nothing more,
 /// before the stream begins again: two seconds.
@@ -47,7 +48,7 @@ const SILENT_MAX: u32 = 120;
 /// How often the position is kept while nothing of ours changes.
 const KEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// What a transaction may take at most, whatever is set: the log has no larger records.
+/// The maximum size of a transaction, whatever is configured: the log has no larger records.
 const TRANSACTION_MAX: usize = 1 << 30;
 /// By how much the server's clock may be ahead of what is known of it, in microseconds.
 const CLOCKS_DIFFER: u64 = 500_000;
@@ -108,9 +109,9 @@ pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFact
 
 /// Why reading ended.
 enum Ended {
-    /// What the server says.
+    /// An error of the server.
     Stream(FollowError),
-    /// What went wrong here.
+    /// A local error.
     Here(Error),
 }
 
@@ -149,7 +150,7 @@ struct Reader<'s> {
     read_at: Duration,
     /// The server's clock less ours, in microseconds.
     skew: i64,
-    /// What a MariaDB has told by the transactions of the batch.
+    /// The positions that a MariaDB has reported in the transactions of the batch.
     said: Said,
     /// Where the server's stream is that has nothing more to send.
     idle_at: Option<(String, u64)>,
@@ -158,7 +159,7 @@ struct Reader<'s> {
     contradicted: Option<((Position, (String, u64)), u32)>,
     /// XA transactions that are prepared.
     prepared: AllPrepared,
-    /// What is kept of them with the next commit.
+    /// Their values to store with the next commit.
     kept_xa: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
@@ -234,10 +235,11 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The server has nothing more to send, it says, and all that had arrived is in the copies. It is
-    /// asked how far it is all the same: a heartbeat may have lain in the socket for long, come while
-    /// the server passes over what was read before, or tell of binlogs that are no more. A MariaDB
-    /// that begins them anew goes on with a stream as if nothing had happened, and sends heartbeats.
+    /// The server has nothing more to send, it says, and all that had arrived is in the copies. It
+    /// is asked how far it is all the same: a heartbeat may have lain in the socket for long, come
+    /// while the server passes over what was read before, or tell of binlogs that are no more. A
+    /// MariaDB that begins them again goes on with a stream as if nothing had happened, and sends
+    /// heartbeats.
     async fn heartbeat(&mut self, place: (String, u64)) {
         let asked = self.source.now();
         self.source.note_idle(asked);
@@ -301,7 +303,7 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    /// Lets a mirror begin anew.
+    /// Resynchronises a mirror.
     fn again(&mut self, mirror: &Arc<Mirror>, reason: &str) -> Result<()> {
         self.batch.forget(mirror);
         begin_again(self.source, mirror, reason)
@@ -321,8 +323,8 @@ impl<'s> Reader<'s> {
     /// Commits the batch with the position that it reaches.
     ///
     /// # Errors
-    /// 1317 when the stream must begin again: what was read is thrown away then, to be read once
-    /// more, and nobody may go on as if it were in the copies. Else what the store gives.
+    /// 1317 when the stream must begin again: the events are then discarded and read once more, and
+    /// callers must not continue as if they were in the copies. Else errors of the store.
     fn commit(&mut self) -> Result<()> {
         self.batch_since = None;
         let _moving = self.source.hold();
@@ -353,7 +355,7 @@ impl<'s> Reader<'s> {
         if moved {
             self.source.applied.send_replace(Some(self.read.clone()));
         }
-        // Only now: where numbers go back, somebody would take the old number for the new one.
+        // Only now: if numbers go back, a reader would take the old number for the new one.
         self.source.note_said(&std::mem::take(&mut self.said));
         self.note_committed(committed, now);
         Ok(())
@@ -370,7 +372,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// What the server's clock shows, in microseconds since 1970.
+    /// The server's clock, in microseconds since 1970.
     fn wall(&self) -> u64 {
         let wall = self.source.env().clock.since_epoch();
         u64::try_from(wall.as_micros()).unwrap_or(u64::MAX).saturating_add_signed(self.skew)
@@ -399,11 +401,11 @@ impl<'s> Reader<'s> {
                     // From here on all counts, also where a MariaDB gives out lower numbers again.
                     it.from = None;
                 }
-                // Somebody may have begun it anew since it was looked at.
+                // The mirror may have been resynchronised since the check.
                 has_come = is_live && it.state == State::CatchingUp;
                 if has_come {
                     it.state = State::Live;
-                    // Why it was read anew is of no interest any more.
+                    // The reason for its load is of no interest any more.
                     it.reason = None;
                     it.early = false;
                     it.until = None;

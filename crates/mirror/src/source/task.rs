@@ -1,4 +1,5 @@
-//! The task that follows a server: it begins the stream and the loads, again and again.
+//! The task that follows a server: it starts the stream and the loads, and restarts them after
+//! errors.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -54,7 +55,7 @@ impl Source {
         let mut pause = RETRY_MIN;
         while !self.is_stopping() {
             let woken = self.wake.notified();
-            // Tables that have failed are looked for, too: they may be made anew.
+            // Failed tables are included: they may be created again.
             let is_wanted = !self.databases.read().is_empty()
                 || self.mirrors().iter().any(|it| it.state() != State::Paused);
             if !is_wanted {
@@ -64,7 +65,7 @@ impl Source {
             let begun = self.now();
             let error = match self.follow().await {
                 Ok(()) => {
-                    // Nobody waits for what a stream does that has ended.
+                    // No caller waits for a stream that has ended.
                     self.status.lock().connected = false;
                     pause = RETRY_MIN;
                     continue;
@@ -97,10 +98,10 @@ impl Source {
         status.error = Some(text);
     }
 
-    /// Follows the server until something must be begun anew.
+    /// Follows the server until something must be begun again.
     pub(super) async fn follow(self: &Arc<Self>) -> Result<()> {
-        // Before anything is looked at: what is told from here on, another definition of the link say,
-        // ends the stream that begins now.
+        // Before any check: a request from here on, for example a new definition of the link, ends
+        // the stream that begins now.
         self.moved.store(false, Ordering::Release);
         let link = self.shared.links.link(&self.link).ok_or_else(|| {
             Error::new(Code::NoSuchServer, format!("there is no server '{}'", self.link))
@@ -129,7 +130,7 @@ impl Source {
         stream::stream(self, &link, &facts).await
     }
 
-    /// The number under which the server knows us: made of something random that is kept.
+    /// The number under which the server knows us: derived from a stored random number.
     pub(super) fn server_id(&self) -> Result<u32> {
         const KEY: &[u8] = b"replica";
         let kept = match self.store().value(KEY) {
@@ -144,9 +145,9 @@ impl Source {
         Ok(pelorus_link::binlog::server_id_of(&format!("{kept:?}/{}", self.link)))
     }
 
-    /// Whether the server has had less than was read of it for so long that it will not come back:
-    /// one that takes another's place may have to catch up first. The same server has lost it, and
-    /// what it gives the same names later is something else.
+    /// Whether the server has lacked transactions that were read from it for so long that it will
+    /// not catch up: a replacement server may have to catch up first. The same server has lost
+    /// them, and later transactions with the same names differ.
     pub(super) fn has_diverged_for_long(&self, position: &Position) -> bool {
         let patience = match (self.is_another(), position) {
             (true, _) => DIVERGED,
@@ -164,8 +165,8 @@ impl Source {
         self.is_another.load(Ordering::Relaxed)
     }
 
-    /// Another server under the link's name is gone on with by GTIDs; without them nothing of what
-    /// was applied can be found on it.
+    /// Checks the identity of the server: another server under the link's name is followed by
+    /// GTIDs; without GTIDs no applied position can be found on it.
     pub(super) fn check_identity(&self, facts: &SourceFacts) -> Result<()> {
         let known = self.known()?;
         let identity = facts.server_uuid.clone().unwrap_or_else(|| facts.server_id.to_string());
@@ -187,8 +188,8 @@ impl Source {
         self.keep(&SourceRecord { identity, logs_cascades, ..SourceRecord::default() })
     }
 
-    /// What is changed while a server does not write it into its binlog is in no stream, whatever it
-    /// writes later: the tables are read anew, once it can be followed. This is done as soon as it is
+    /// Changes that a server does not write to its binlog are in no stream, whatever it writes
+    /// later: the tables are read again, once it can be followed. This is done as soon as it is
     /// seen, and so neither forgotten by a restart nor late.
     pub(super) fn check_logged(&self, facts: &SourceFacts) -> Result<()> {
         if facts.loses_changes() {
@@ -210,7 +211,7 @@ impl Source {
         Ok(())
     }
 
-    /// What is remembered of the server.
+    /// The stored facts of the server.
     pub(super) fn known(&self) -> Result<Option<SourceRecord>> {
         let kept = self.store().value(&record::source_key(&self.link));
         kept.map(|it| record::decode(&it)).transpose()
@@ -228,13 +229,13 @@ impl Source {
     /// Keeps values, durably.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn keep_values(&self, values: Values) -> Result<()> {
         blocking(|| self.store().commit(&Commit { values, ..Commit::default() })).map(drop)
     }
 
-    /// Where a server has begun or ceased to log what foreign keys do, it is not known from which
-    /// place on: all is read anew.
+    /// If a server has begun or ceased to log foreign key actions, the position of the change is
+    /// unknown: all tables are resynchronised.
     pub(super) fn check_cascades(&self, logs: bool) -> Result<()> {
         let Some(mut known) = self.known()? else { return Ok(()) };
         match known.logs_cascades {
@@ -250,8 +251,8 @@ impl Source {
     }
 
     /// Notes that the stream has come to a file of the binlog. One that is younger than another
-    /// with the same or a higher number is of a new series: what the server has from then on is not
-    /// what it gave the same names before, and all is read anew.
+    /// with the same or a higher number is of a new series: its events differ from earlier ones
+    /// with the same names, and all tables are resynchronised.
     pub(super) fn note_file(&self, file: &str, began: u32) -> Result<()> {
         let Some(known) = self.known()? else { return Ok(()) };
         let is_new = match &known.file {

@@ -1,4 +1,4 @@
-//! Sources without servers, for tests: what they keep of their mirrors.
+//! Helpers for tests: sources without servers.
 
 use std::sync::atomic::AtomicUsize;
 
@@ -20,7 +20,7 @@ pub(crate) struct Tables {
     pub(crate) store: Arc<Database>,
     pub(crate) copy: Arc<dyn CopyTable>,
     names: Mutex<BTreeSet<MirrorName>>,
-    /// What renaming and dropping give.
+    /// The error of renaming and dropping.
     pub(crate) fails: Mutex<Option<Code>>,
     changes: AtomicUsize,
 }
@@ -166,7 +166,7 @@ pub(crate) fn source(tables: &Arc<Tables>, mirrors: &[(&str, MirrorRecord)]) -> 
     source
 }
 
-/// What is kept of mirrors, by table.
+/// The stored records of mirrors, by table.
 pub(crate) fn kept(tables: &Tables) -> BTreeMap<String, MirrorRecord> {
     kept_in(&tables.store)
 }
@@ -298,7 +298,7 @@ fn a_new_series_of_binlogs_is_not_forgotten() {
     source.note_file("b.000005", 100).unwrap();
     source.note_file("b.000005", 100).unwrap();
     assert_eq!(states(&tables), [state("t", State::Live), state("u", State::Live)]);
-    // Somebody is ending this one.
+    // Another task is ending this one.
     source.mirror("d", "t").unwrap().end(&tables.store, Vec::new()).unwrap();
     source.note_file("b.000001", 200).unwrap();
     assert_eq!(states(&tables), [state("u", State::Waiting)]);
@@ -376,7 +376,8 @@ fn what_foreign_keys_reach_is_found() {
     let mirrors = [
         ("c", refers_to(&["p"])),
         ("g", refers_to(&["c", "g"])),
-        // Nobody knows of these: a record of an earlier version, and one that hangs on others.
+        // The parents of these are unknown: a record of an earlier version, and one that depends on
+        // others.
         ("old", of_database(State::Live)),
         ("through", refers_to(&["not mirrored"])),
         ("other", refers_to(&[])),

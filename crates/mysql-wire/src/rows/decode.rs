@@ -1,4 +1,4 @@
-//! Rows to arrays.
+//! Decodes rows into arrays.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ impl RowDecoder {
         self.rows == 0
     }
 
-    /// Bytes since the last batch: what the arrays take, or the payloads where those are larger.
+    /// Bytes since the last batch: of the arrays, or of the payloads if those are larger.
     pub fn bytes(&self) -> usize {
         self.payload.max(self.builders.iter().map(Builder::bytes).sum())
     }

@@ -1,4 +1,4 @@
-//! Arrays to rows.
+//! Encodes arrays as rows.
 
 use arrow::array::{
     Array, ArrayRef, AsArray as _, BinaryArray, Decimal128Array, Decimal256Array, Float32Array,
@@ -71,7 +71,7 @@ impl<'a> RowEncoder<'a> {
     /// Appends the payload of a row.
     ///
     /// # Errors
-    /// When an integer does not fit the column's type; what was appended is of no use then.
+    /// When an integer does not fit the column's type; the appended bytes are invalid then.
     #[inline]
     pub fn encode(&mut self, row: usize, out: &mut BytesMut) -> Result<()> {
         match self.format {
@@ -319,7 +319,7 @@ fn write_wide_decimal(out: &mut String, units: i256, scale: i8) {
     }
 }
 
-/// Writes digits with the last `scale` of them behind the point.
+/// Writes digits with the last `scale` of them after the point.
 fn place_point(out: &mut String, digits: &str, scale: usize) {
     if digits.len() > scale {
         let (whole, fraction) = digits.split_at(digits.len() - scale);

@@ -1,4 +1,4 @@
-//! Rows there and back, in both formats.
+//! Round-trip tests of rows, in both formats.
 
 use std::sync::Arc;
 

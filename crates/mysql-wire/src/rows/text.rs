@@ -1,4 +1,4 @@
-//! Values of the text protocol: reading numbers, dates and times.
+//! Values of the text protocol: parses numbers, dates and times.
 
 use pelorus_types::temporal::DateTime;
 

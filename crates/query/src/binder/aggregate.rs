@@ -1,4 +1,4 @@
-//! GROUP BY and aggregates.
+//! Binds GROUP BY and aggregate functions.
 
 use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
@@ -65,7 +65,7 @@ pub(crate) fn name_of(function: &ast::Function) -> String {
     function.name.to_string().replace('`', "").to_ascii_uppercase()
 }
 
-/// What an aggregate is called with.
+/// The call of an aggregate.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     /// The upper-case name.
@@ -117,7 +117,7 @@ pub(crate) fn call_of(function: &ast::Function) -> Result<Call<'_>> {
     Ok(call)
 }
 
-/// What a block groups by, and the expressions above the groups.
+/// The grouping of a block, and the expressions above the groups.
 pub(crate) struct Grouping<'a> {
     /// The keys, aliases and ordinals resolved.
     pub(crate) keys: &'a [ast::Expr],
@@ -125,7 +125,7 @@ pub(crate) struct Grouping<'a> {
     pub(crate) over: Vec<&'a ast::Expr>,
     /// The columns that `*` brought into the select list, by their places.
     pub(crate) starred: Vec<usize>,
-    /// What windows are partitioned and ordered by.
+    /// The expressions by which windows are partitioned and ordered.
     pub(crate) windows: Vec<ast::Expr>,
     /// Which columns of FROM the keys determine; nothing where any may be named.
     pub(crate) determined: &'a [bool],
@@ -136,8 +136,8 @@ pub(crate) struct Grouping<'a> {
 }
 
 impl Grouping<'_> {
-    /// The columns that stand above the groups, by their places, but for those within keys. `texts`
-    /// are those of the keys.
+    /// The columns above the groups, by their places, except those within keys. `texts` are those
+    /// of the keys.
     fn columns(&self, scope: &Scope, texts: &[String]) -> Vec<usize> {
         let mut found = self.starred.clone();
         for expr in self.over.iter().copied().chain(&self.windows) {

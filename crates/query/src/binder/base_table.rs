@@ -1,4 +1,5 @@
-//! Leaves of plans that are put together here: a table of a server, a table of Pelorus's inside.
+//! Base tables as leaves of a plan that is built here: tables of a server, and system tables of
+//! Pelorus.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -28,8 +29,8 @@ use crate::federation::block::{constraint, remote_columns, runs_once};
 use crate::federation::sql_writer;
 
 impl Scope {
-    /// Adds columns of a table of a server, which are in the order of its description, and what its
-    /// keys determine: the primary key, and unique keys of whose NULLs the block takes none.
+    /// Adds columns of a table of a server, which are in the order of its description, and the
+    /// dependencies of its keys: the primary key, and unique keys whose NULLs the block excludes.
     pub(crate) fn push_remote(
         &mut self,
         (schema, alias): (&str, &str),
@@ -369,7 +370,7 @@ impl Mentioned {
     }
 }
 
-/// The rows of a table of Pelorus's inside, made when they are asked for.
+/// The rows of a system table of Pelorus, built on demand.
 struct InfoStream {
     source: Arc<dyn InfoSchema>,
     table: String,

@@ -1,11 +1,11 @@
-//! The target of a CAST: from the syntax tree to what `functions` knows.
+//! The target type of a CAST: from the syntax tree to the types of `functions`.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::CastTarget;
 use pelorus_types::Collation;
 use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo};
 
-/// What a cast makes. `collation` is the session's, which text without a charset gets.
+/// The target of a cast. `collation` is the session's, which text without a charset gets.
 ///
 /// # Errors
 /// Types that MySQL does not cast to or that are not supported (1235), too many digits (1426).
@@ -37,7 +37,7 @@ pub fn target(to: &DataType, collation: Collation) -> Result<CastTarget> {
     })
 }
 
-/// What a cast to `charset` gives: text in its default collation.
+/// The target of a cast to `charset`: text in its default collation.
 pub(crate) fn in_charset(length: Option<u32>, charset: &str) -> Result<CastTarget> {
     let collation = Collation::default_of(charset).ok_or_else(|| {
         Error::new(Code::UnknownCharset, format!("Unknown character set: '{charset}'"))

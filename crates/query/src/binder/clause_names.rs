@@ -1,16 +1,16 @@
-//! What the names in GROUP BY, HAVING and ORDER BY mean: an item of the select list, or a column of
+//! Resolves names in GROUP BY, HAVING and ORDER BY: an item of the select list, or a column of
 //! FROM.
 //!
-//! | where the name stands | what it means |
+//! | where the name is | what it means |
 //! | --- | --- |
 //! | a term of ORDER BY | the item, then the column |
-//! | a term of GROUP BY | the column, with a warning where an item has its name too; then the item |
-//! | HAVING | the key of that name, with a warning where an item has its name too; then the item; never another column |
+//! | a term of GROUP BY | the column, with a warning if an item has its name too; then the item |
+//! | HAVING | the key of that name, with a warning if an item has its name too; then the item; never another column |
 //! | within an expression of ORDER BY or GROUP BY, and within an aggregate | the column, then the item |
 //!
-//! An item is found by its alias, by the name that it has without one, and last by the name of the
-//! column that an alias hides. Names that mean an item are replaced by its expression, so that
-//! binding the clauses looks up columns of FROM only.
+//! An item is found by its alias, by its default name, and last by the name of the column that an
+//! alias hides. Names that mean an item are replaced by its expression, so that binding the clauses
+//! looks up columns of FROM only.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -98,7 +98,7 @@ struct Hit {
 /// Most terms of ORDER BY, as many as there may be columns: each is looked for among all of them.
 const MAX_TERMS: usize = 4096;
 
-/// What names can mean.
+/// The possible meanings of names.
 pub(crate) struct Names<'a> {
     /// The columns of FROM.
     pub(crate) scope: &'a Scope,
@@ -184,7 +184,7 @@ impl<'a> Names<'a> {
         Ok(Key { expr: term.clone(), item: None })
     }
 
-    /// What a column is to a MySQL that merges its derived table; a MariaDB keeps to the names.
+    /// The meaning of a column in MySQL, which merges its derived table; MariaDB keeps the names.
     fn merged(&self, column: &ScopeColumn) -> Option<Merged> {
         column.merged.filter(|_| !self.eval.of_mariadb)
     }
@@ -321,7 +321,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a name within an expression is replaced by; `None` where it stays.
+    /// The replacement of a name within an expression; `None` if it stays.
     fn replacement(&self, path: &[&str], at: &Settle<'_>) -> Result<Option<ast::Expr>> {
         if let Some(keys) = at.keys.filter(|_| at.aggregates == 0) {
             return self.in_having(path, keys);
@@ -344,8 +344,8 @@ impl<'a> Names<'a> {
         item.expression(self.scope).map(ast_analysis::nested).map(Some)
     }
 
-    /// What a name of HAVING outside of aggregates is replaced by; `None` for a column of the block
-    /// around it.
+    /// The replacement of a name of HAVING outside of aggregates; `None` for a column of the
+    /// enclosing block.
     fn in_having(&self, path: &[&str], keys: &[Key]) -> Result<Option<ast::Expr>> {
         let selected = self.selected(path, HAVING)?.map(|hit| hit.item);
         let key = self.key_of(path, keys)?;
@@ -432,14 +432,14 @@ fn invalid_use() -> Error {
     Error::new(Code::InvalidGroupFunction, "Invalid use of group function")
 }
 
-/// Replaces names by what they mean.
+/// Replaces names by their meanings.
 struct Settle<'a> {
     names: &'a Names<'a>,
     clause: &'static str,
     keys: Option<&'a [Key]>,
-    /// How many subqueries the node stands in: their names are their own.
+    /// The number of subqueries around the node: their names are their own.
     queries: usize,
-    /// How many aggregates the node stands in.
+    /// The number of aggregates around the node.
     aggregates: usize,
 }
 
@@ -527,8 +527,8 @@ pub(crate) fn own_columns(expr: &ast::Expr, scope: &Scope) -> Vec<usize> {
     places
 }
 
-/// Looks whether the names of an expression lead to a column of a block or of the one around it;
-/// those of windows and subqueries are left out.
+/// Checks whether the names of an expression resolve to a column of a block or of the enclosing
+/// one; those of windows and subqueries are left out.
 ///
 /// # Errors
 /// 1052 and 1054.

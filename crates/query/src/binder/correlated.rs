@@ -1,8 +1,9 @@
-//! Subqueries that name columns of the block around them.
+//! Correlated subqueries: subqueries that name columns of the enclosing block.
 //!
-//! DataFusion makes joins of them: a semi join of EXISTS and IN, an outer join with the groups of
-//! one aggregate of a value. What it is given is only what it does that of exactly: conditions that
-//! stand above nothing but inner joins, with equality between columns where there is an aggregate.
+//! DataFusion turns them into joins: EXISTS and IN become a semi join, a scalar subquery becomes an
+//! outer join with the groups of one aggregate. Only the forms that DataFusion converts correctly
+//! are passed to it: conditions above nothing but inner joins, with equality between columns if
+//! there is an aggregate.
 
 use std::sync::Arc;
 
@@ -15,14 +16,14 @@ use datafusion::logical_expr::{
 
 use super::typed_expression::TypedExpr;
 
-/// A column of the block around, as a subquery names it; `None` for what is more than a column.
+/// A column of the enclosing block, as a subquery names it; `None` for other expressions.
 pub(crate) fn reference(value: &TypedExpr) -> Option<Expr> {
     let Expr::Column(column) = &value.expr else { return None };
     let field = Field::new(&column.name, value.ty.arrow(), true);
     Some(Expr::OuterReferenceColumn(Arc::new(field), column.clone()))
 }
 
-/// What a plan names of the block around it, its own subqueries aside.
+/// The columns of the enclosing block that a plan names, without its own subqueries.
 pub(crate) fn references(plan: &LogicalPlan) -> Vec<Expr> {
     let mut found = Vec::new();
     // The ways through plans and expressions never fail by themselves.
@@ -33,7 +34,7 @@ pub(crate) fn references(plan: &LogicalPlan) -> Vec<Expr> {
     found
 }
 
-/// What one node of a plan names of the block around.
+/// The columns of the enclosing block that one node of a plan names.
 fn references_of(node: &LogicalPlan, found: &mut Vec<Expr>) {
     let _ = node.apply_expressions(|expr| {
         expr.apply(|expr| {
@@ -45,12 +46,12 @@ fn references_of(node: &LogicalPlan, found: &mut Vec<Expr>) {
     });
 }
 
-/// Whether a subquery depends on the row that it is asked for.
+/// Whether a subquery depends on the row for which it is evaluated.
 pub(crate) fn is_correlated(plan: &LogicalPlan) -> bool {
     !references(plan).is_empty()
 }
 
-/// What of a plan decides whether it has a row.
+/// The part of a plan that decides whether it has a row.
 pub(crate) fn existing(plan: &LogicalPlan) -> &LogicalPlan {
     match plan {
         LogicalPlan::Projection(projection) => existing(&projection.input),
@@ -66,7 +67,7 @@ fn leaves_some(limit: &datafusion::logical_expr::Limit) -> bool {
         && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(most)) if most != Some(0))
 }
 
-/// Whether the conditions that name outer columns stand above nothing but inner joins.
+/// Whether the conditions that name outer columns are above nothing but inner joins.
 pub(crate) fn pulls_up(plan: &LogicalPlan) -> bool {
     if !is_correlated(plan) {
         return true;

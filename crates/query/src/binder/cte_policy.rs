@@ -1,13 +1,14 @@
-//! Common table expressions that are referenced more than once.
+//! Common table expressions that are referenced more than once: inlined or materialised.
 //!
-//! A common table expression is inlined at each reference, so that conditions are pushed down to its
-//! tables. MySQL materialises it once, and every reference reads the same rows. If the expression is
-//! non-deterministic (a LIMIT without a total order), it is therefore computed once and materialised
-//! here as well ([`crate::operators::materialized_cte`]). A MariaDB computes it at each reference: over
-//! its mirrors, and where one server can execute the whole query, a second reference is refused.
+//! A common table expression is inlined at each reference, so that conditions are pushed down to
+//! its tables. MySQL materialises it once, and every reference reads the same rows. If the
+//! expression is non-deterministic (a LIMIT without a total order), it is therefore materialised
+//! here as well ([`crate::operators::materialized_cte`]). MariaDB computes it at each reference:
+//! over the mirrors of a MariaDB, and where one server can execute the whole query, a second
+//! reference is refused.
 //!
-//! Values that depend on the order in which rows come, as the last digits of sums of doubles do,
-//! make the rows others as well. Those are materialised where that is possible, and nothing is refused.
+//! Values that depend on the order of rows, as the last digits of sums of doubles do, also make the
+//! rows non-deterministic. Such expressions are materialised if possible, and nothing is refused.
 
 use std::collections::{HashMap, HashSet};
 use std::iter;
@@ -29,7 +30,7 @@ use crate::datafusion_adapter::udf::from_datafusion;
 use crate::federation::placement::resolve;
 use crate::operators::materialized_cte;
 
-/// What leaves to chance which rows a common table expression has.
+/// The reason for which the rows of a common table expression are non-deterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NonDeterminism {
     /// Nothing that its text tells.
@@ -59,8 +60,8 @@ pub(crate) fn materialize_if_needed(
 }
 
 /// Whether a plan adds floating point numbers of many rows, at any depth: which number a sum is
-/// rounded to depends on the order of what is added. The least of some numbers, one that is picked
-/// and the share of a rank are not rounded.
+/// rounded to depends on the order of the summands. The least of some numbers, a chosen number and
+/// the share of a rank are not rounded.
 fn adds_floats(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
@@ -69,7 +70,7 @@ fn adds_floats(plan: &LogicalPlan) -> Result<bool> {
             LogicalPlan::Window(window) => (&window.schema, &window.window_expr),
             _ => return Ok(TreeNodeRecursion::Continue),
         };
-        // They stand behind the groups, or the columns of the input.
+        // They follow the groups, or the columns of the input.
         let mut last = schema.fields().iter().rev().zip(computed.iter().rev());
         found |= last.any(|(field, call)| field.data_type().is_floating() && adds(call));
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
@@ -78,7 +79,7 @@ fn adds_floats(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// Whether a call is of a sum, an average, or what is computed of them.
+/// Whether a call is a sum, an average, or an aggregate computed from them.
 fn adds(call: &Expr) -> bool {
     let name = match call {
         Expr::Alias(named) => return adds(&named.expr),
@@ -113,8 +114,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The rows that an earlier reference keeps, if one does, under other names: servers are not
-    /// asked for more parts of which nobody reads the rows.
+    /// The rows that an earlier reference has materialised, if one has, under other names: servers
+    /// run no parts whose rows are not read.
     ///
     /// # Errors
     /// Those of DataFusion.
@@ -152,7 +153,7 @@ impl Binder<'_> {
         Ok(Some(BoundQuery { plan, columns, facts: facts.clone() }))
     }
 
-    /// What leaves to chance which rows a common table expression has.
+    /// Why the rows of a common table expression are non-deterministic.
     fn chance_of(&self, scoped: &ScopedCte) -> NonDeterminism {
         let query = &scoped.cte.query;
         let mut known: HashSet<String> = scoped.seen.ctes.keys().cloned().collect();
@@ -179,7 +180,7 @@ impl Binder<'_> {
         chance
     }
 
-    /// What leaves to chance which rows a query has, its subqueries aside.
+    /// Why the rows of a query are non-deterministic, its subqueries aside.
     fn chance(&self, query: &ast::Query, known: &HashSet<String>) -> NonDeterminism {
         let order = order_of(query).unwrap_or_default();
         let terms: Vec<&ast::Expr> = order.iter().map(|term| &term.expr).collect();
@@ -404,7 +405,7 @@ impl Binder<'_> {
     }
 }
 
-/// What an alias of a select list stands for.
+/// The expression of an alias in a select list.
 fn aliased<'q>(items: &'q [SelectItem], name: &ast::Ident) -> Option<&'q ast::Expr> {
     items.iter().find_map(|item| match item {
         SelectItem::ExprWithAlias { expr, alias }

@@ -1,4 +1,4 @@
-//! Expressions: from the syntax tree to DataFusion, with MySQL's types.
+//! Binds expressions: from the syntax tree to DataFusion's expressions, with MySQL's types.
 
 mod column_constants;
 mod quotient;
@@ -38,7 +38,7 @@ pub(crate) type Computed = HashMap<String, TypedExpr>;
 /// How many conditions a row may have to meet: planning takes the square of their number.
 const MAX_CONDITIONS: usize = 4096;
 
-/// Refuses what would take too long to plan.
+/// Refuses conditions that would take too long to plan.
 ///
 /// # Errors
 /// 1235.
@@ -309,7 +309,7 @@ impl ExprBinder<'_> {
         Ok(equality.filter(|it| !ordered_conjunction::is_of_one_table(it, self.scope)))
     }
 
-    /// What texts are compared by: the keys of a server are not ours.
+    /// The comparison key of texts here: the keys of a server differ.
     fn own_key(&self, side: TypedExpr) -> Expr {
         side.without_key().sort_key(&self.context.eval)
     }
@@ -416,7 +416,8 @@ impl ExprBinder<'_> {
         TypedExpr::literal(Arg { coercibility, ..arg })
     }
 
-    /// What the server says of itself: as a text it insists on its collation more than literals do.
+    /// A system constant: as a text its collation has a stronger coercibility than that of
+    /// literals.
     fn system_constant(value: Value, ty: ColumnType) -> Result<TypedExpr> {
         let arg = Arg::literal(value, ty, "");
         let coercibility = match ty.is_string() {

@@ -1,5 +1,5 @@
-//! FROM clauses that are put together here: tables of several servers, native tables, derived
-//! tables, tables that show Pelorus's inside.
+//! Binds FROM clauses that are planned here: tables of several servers, native tables, derived
+//! tables, system tables of Pelorus.
 //!
 //! A table of a server becomes a leaf that reads the columns the block needs, filtered on the
 //! server by every condition of WHERE that concerns this table alone.
@@ -34,19 +34,19 @@ use crate::federation::placement::{Place, database_name, place, resolve};
 /// How many tables a block may join, as in MySQL. Planning takes the cube of their number.
 const MAX_JOINED: usize = 61;
 
-/// The block that a table stands in.
+/// The block that contains a table.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockContext<'a> {
     pub(crate) select: &'a ast::Select,
     /// Whether its WHERE may be applied before joining.
     pub(crate) filtered: bool,
-    /// Conditions of inner joins that mean what they would mean in WHERE.
+    /// Conditions of inner joins that have the same meaning in WHERE.
     pub(crate) joined: &'a [&'a ast::Expr],
     /// The condition without which no row of the table counts: that of its own LEFT JOIN.
     pub(crate) own: Option<&'a ast::Expr>,
 }
 
-/// The conditions of the inner joins of an item that mean what they would mean in WHERE.
+/// The conditions of the inner joins of an item that have the same meaning in WHERE.
 pub(crate) fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
     let kinds = || item.joins.iter().map(|join| Kind::of(&join.join_operator));
     if kinds().any(|kind| kind == Some(Kind::Right)) {
@@ -72,13 +72,13 @@ fn condition_of(join: &ast::Join) -> Option<&ast::Expr> {
     }
 }
 
-/// What of a table a query asks for.
+/// The part of a table that a query needs.
 struct Part<'a> {
     /// `PARTITION (a, b)`
     partitions: &'a [ast::Ident],
     /// `FOR SYSTEM_TIME`
     version: Option<&'a ast::TableVersion>,
-    /// `USE INDEX` and its kin, which say nothing here.
+    /// `USE INDEX` and similar, which say nothing here.
     hints: &'a [ast::TableIndexHints],
 }
 

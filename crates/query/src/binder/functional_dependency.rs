@@ -1,16 +1,17 @@
-//! Which columns of a block determine others, as MySQL's `ONLY_FULL_GROUP_BY` knows it.
+//! Functional dependencies among the columns of a block, as MySQL's `ONLY_FULL_GROUP_BY` derives
+//! them.
 //!
-//! | what | determines |
+//! | source | dependency |
 //! | --- | --- |
-//! | a primary key, a unique key without NULLs | all columns of its table |
-//! | `a = b` of WHERE and of inner joins | each of the two the other; a constant determines by itself |
-//! | ON of an outer join | `inner = inner` as above; all columns of the outer side that ON names, those of the inner side that ON compares with them or with constants |
-//! | a column of a derived table | what its expression determines within |
-//! | the keys of a derived table with GROUP BY | all its columns |
+//! | a primary key, a unique key without NULLs | determines all columns of its table |
+//! | `a = b` of WHERE and of inner joins | each side determines the other; a column equal to a constant is constant |
+//! | ON of an outer join | `inner = inner` as above; all columns of the outer side that ON names determine those of the inner side that ON compares with them or with constants |
+//! | a column of a derived table | as its expression determines within |
+//! | the keys of a derived table with GROUP BY | determine all its columns |
 //!
-//! An outer join fills rows with NULL. A fact about its inner side outlives that only if a NULL in
-//! what determines comes with NULL in what is determined ([`Fact::survives`]). An outer join whose
-//! NULLs WHERE rejects is an inner join.
+//! An outer join fills rows with NULL. A dependency of its inner side survives that only if a NULL
+//! in the determining columns implies NULL in the determined ones ([`Fact::survives`]). An outer
+//! join whose NULLs WHERE rejects is an inner join.
 
 use std::ops::Range;
 
@@ -26,15 +27,15 @@ use crate::federation::block::Kind;
 /// That some columns determine others, by their places in a scope or among the outputs of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fact {
-    /// What determines; empty of constants.
+    /// The determining columns; empty for constants.
     pub(crate) from: Vec<usize>,
-    /// What is determined.
+    /// The determined columns.
     pub(crate) to: Vec<usize>,
     /// Whether it holds of rows that an outer join fills with NULL, too.
     pub(crate) survives: bool,
 }
 
-/// What is known of the columns of a scope, or of the outputs of a query.
+/// The functional dependencies among the columns of a scope, or among the outputs of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts(Vec<Fact>);
 
@@ -82,7 +83,8 @@ impl Facts {
         }
     }
 
-    /// Adds what the equalities among conditions say that every row meets.
+    /// Adds the dependencies that follow from the equalities among conditions which every row
+    /// meets.
     pub(crate) fn add_conditions<'a>(
         &mut self,
         conditions: impl IntoIterator<Item = &'a ast::Expr>,
@@ -103,8 +105,8 @@ impl Facts {
         }
     }
 
-    /// What a join leaves of the facts about its sides and adds to them. `scope` has both sides, the
-    /// right one from `begin` on.
+    /// The dependencies of a join, from those of its sides and its condition. `scope` has both
+    /// sides, the right one from `begin` on.
     pub(crate) fn join(
         &mut self,
         scope: &Scope,
@@ -145,8 +147,8 @@ impl Facts {
         }
     }
 
-    /// What is left of the facts about the inner side of an outer join, whose condition names these
-    /// columns of the outer side and is always the same for the same values; `None` if it is not.
+    /// The dependencies of the inner side that survive an outer join, whose condition names these
+    /// columns of the outer side and is deterministic; `None` if it is not.
     fn fill_with_null(&mut self, inner: &Range<usize>, outer: Option<&Vec<usize>>) {
         self.0.retain_mut(|fact| {
             if fact.survives || fact.to.iter().any(|at| !inner.contains(at)) {

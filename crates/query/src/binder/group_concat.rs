@@ -1,4 +1,4 @@
-//! `GROUP_CONCAT`: what it is given beside its values, the bytes that rows are sorted by and the
+//! `GROUP_CONCAT`: binds its additional arguments, the bytes that rows are sorted by and the
 //! separator.
 
 use std::sync::Arc;
@@ -29,11 +29,11 @@ use crate::datafusion_adapter::udf;
 use crate::datafusion_adapter::udf::{DfResult, by_identity};
 
 impl Binder<'_> {
-    /// Adds to the values of a `GROUP_CONCAT` what else the aggregate is given.
+    /// Adds the other arguments of a `GROUP_CONCAT` to its values.
     ///
     /// # Errors
-    /// Those of expressions, and 1235 where a server could answer: how long its texts may become is
-    /// a matter of its settings.
+    /// Those of expressions, and 1235 where a server could answer: the length of its texts depends
+    /// on its settings.
     pub(crate) fn concatenated(
         &self,
         call: &Call<'_>,
@@ -52,7 +52,7 @@ impl Binder<'_> {
         Ok(values)
     }
 
-    /// What rows are sorted by, as bytes; a constant where they are not sorted.
+    /// The sort key of rows, as bytes; a constant if they are not sorted.
     fn row_order(
         &self,
         call: &Call<'_>,
@@ -124,7 +124,7 @@ struct Term {
     nothing: Option<Vec<u8>>,
 }
 
-/// More keys than these become one: what the planner does with them takes the cube of their number.
+/// More keys than these become one: the planner's time grows with the cube of their number.
 const MANY_KEYS: usize = 16;
 
 /// The terms of an ORDER BY, as one term where they are many.

@@ -1,8 +1,8 @@
-//! What may stand above the groups of a block, and what its columns determine.
+//! Expressions above the groups of a block: which columns they may name, and what these determine.
 //!
-//! Under `ONLY_FULL_GROUP_BY` an expression above groups names keys and what the keys determine
-//! ([`super::functional_dependency`]). Without the mode any column may be named, and any of its values in the group
-//! is right.
+//! Under `ONLY_FULL_GROUP_BY` an expression above groups names keys and the columns that the keys
+//! determine ([`super::functional_dependency`]). Without the mode any column may be named, and any
+//! of its values in the group is correct.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast_analysis::{self, Node, walk_expr};
@@ -55,17 +55,18 @@ struct Failure {
 }
 
 impl Binder<'_> {
-    /// What is known of the columns of a block once its WHERE is tested.
+    /// The dependencies among the columns of a block after its WHERE.
     pub(crate) fn facts_of(&self, scope: &Scope, select: &ast::Select) -> Facts {
         let mut facts = scope.facts.clone();
         facts.add_conditions(&select.selection, scope, self.context.mode);
         facts
     }
 
-    /// Looks whether what stands above groups is determined by their keys; which columns are.
+    /// Checks that the expressions above groups are determined by the keys; returns the determined
+    /// columns.
     ///
     /// # Errors
-    /// 1055, or 1140 where there is no GROUP BY.
+    /// 1055, or 1140 if there is no GROUP BY.
     pub(crate) fn check_groups(&self, scope: &Scope, block: &Block<'_>) -> Result<Vec<bool>> {
         let keys = Keys::of(block, scope);
         let mut known = keys.marked(scope.columns.len());
@@ -91,7 +92,7 @@ impl Binder<'_> {
         Err(Error::new(Code::WrongFieldWithGroup, text))
     }
 
-    /// What the outputs of a block determine, by their places.
+    /// The dependencies among the outputs of a block, by position.
     pub(crate) fn outputs(
         &self,
         scope: &Scope,
@@ -168,7 +169,7 @@ fn failure(scope: &Scope, block: &Block<'_>, keys: &Keys, known: &[bool]) -> Opt
     found
 }
 
-/// What the windows of a block are partitioned by, and what they are ordered by, with their names.
+/// The expressions by which the windows of a block are partitioned and ordered, with their names.
 fn windows(block: &Block<'_>) -> Vec<(String, Vec<ast::Expr>)> {
     let mut found = Vec::new();
     let mut add = |name: &str, spec: &ast::WindowSpec| {
@@ -194,7 +195,7 @@ pub(crate) fn window_terms(block: &Block<'_>) -> Vec<ast::Expr> {
     windows(block).into_iter().flat_map(|(_, terms)| terms).collect()
 }
 
-/// What an output of a block is made of.
+/// The definition of an output of a block.
 struct Output {
     /// The column of FROM that it is.
     place: Option<usize>,
@@ -247,8 +248,8 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// What is determined by some outputs, with facts that hold of rows filled with NULL alone or
-    /// with all.
+    /// The columns that some outputs determine, by dependencies that hold for rows filled with NULL
+    /// only or for all.
     fn determined(&self, by: &[usize], surviving: bool) -> Vec<usize> {
         let mut known = vec![false; self.columns];
         let mut keys = vec![false; self.keys.texts.len()];

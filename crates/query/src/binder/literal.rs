@@ -1,4 +1,4 @@
-//! Constants and type names of the syntax tree.
+//! Binds constants and type names of the syntax tree.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::{Arg, literal as make};
@@ -33,11 +33,11 @@ pub(crate) fn literal(expr: &ast::Expr, context: &QueryContext) -> Result<Arg> {
     }
 }
 
-/// `_charset'...'`: bytes as text of a charset. (The strings of clients whose charset is not UTF-8
-/// come in digits.)
+/// `_charset'...'`: bytes as text of a charset. (Strings in charsets other than UTF-8 arrive as
+/// hexadecimal literals.)
 ///
 /// # Errors
-/// Error 1300 for what is no ASCII, 1235 for charsets that are not read here.
+/// Error 1300 for bytes that are not ASCII, 1235 for unsupported charsets.
 pub fn introduced(bytes: Vec<u8>, charset: &str) -> Result<Arg> {
     let unsupported = || Error::unsupported(format_args!("text in charset {charset}"));
     let collation = Collation::default_of(charset).ok_or_else(unsupported)?;
@@ -58,7 +58,7 @@ pub fn introduced(bytes: Vec<u8>, charset: &str) -> Result<Arg> {
     }
 }
 
-/// Whether it stands for a value that is not known yet.
+/// Whether it represents a value that is not known yet.
 pub(crate) fn is_open(expr: &ast::Expr) -> bool {
     match expr {
         ast::Expr::Value(value) => matches!(value.value, ast::Value::Placeholder(_)),

@@ -1,15 +1,17 @@
-//! What a MariaDB computes otherwise than a MySQL. Expressions are computed here as a MySQL does;
-//! where the answer is to be a MariaDB's (that of a mirror, or of a query that is split), those
-//! that it may compute otherwise are refused with error 1235, and the server answers.
+//! MariaDB rules: expressions that MariaDB computes differently from MySQL.
 //!
-//! The differences were found by asking servers of both kinds (MySQL 9.7, MariaDB 10.11) for
-//! everything below over columns of every type:
+//! Expressions are computed here as MySQL does. If the result must be MariaDB's (that of a mirror
+//! of a MariaDB, or of a query on one that is split), an expression that MariaDB may compute
+//! differently is refused with error 1235, and the query runs on the server.
+//!
+//! The differences were found by running everything below over columns of every type on servers of
+//! both kinds (MySQL 9.7, MariaDB 10.11):
 //!
 //! | what | the difference |
 //! | --- | --- |
-//! | `/` of exact numbers within an expression | MySQL rounds to the digits that the quotient shows, MariaDB goes on with all of them |
-//! | `AVG` of exact numbers, `IF` and its like of quotients beside more digits | the same |
-//! | `=`, `<` and their like of quotients | as shown, but not in `BETWEEN`, `IN`, `CASE x WHEN` |
+//! | `/` of exact numbers within an expression | MySQL rounds to the digits that the quotient shows, MariaDB continues with all of them |
+//! | `AVG` of exact numbers, `IF` and similar functions of quotients and of values with more digits | the same |
+//! | `=`, `<` and similar operators of quotients | as shown, but not in `BETWEEN`, `IN`, `CASE x WHEN` |
 //! | `ROUND(decimal, digits)`, `TRUNCATE` with more digits than there are | MariaDB adds zeros |
 //! | products, quotients, signs, `ROUND` of floating-point numbers and texts | 0 with a sign, and the digits that are shown |
 //! | bits of floating-point numbers and texts | rounded or cut |
@@ -20,7 +22,7 @@
 //! | a text that is no literal and an interval | MySQL shows digits of a second where there are any, MariaDB six |
 //! | days below year 1 by an interval, moments beyond 2038 | NULL or as they are in MariaDB; such values are refused when they come |
 //! | dates made of numbers, of TIME and YEAR | MariaDB reads 0 as no date, and TIME without today |
-//! | fractions in `TIME_TO_SEC`, `SEC_TO_TIME`, `ADDTIME` and their like | kept or lost, and the limit of 838 hours |
+//! | fractions in `TIME_TO_SEC`, `SEC_TO_TIME`, `ADDTIME` and similar functions | kept or lost, and the limit of 838 hours |
 //! | `EXTRACT` of TIME | MariaDB counts days |
 //! | texts like `2024-01-31T10:00`, `20240131 10`, `1:2 PM` as dates and times | what may stand where; such texts are refused when they are read |
 //! | `UNIX_TIMESTAMP('0000-00-00')` | NULL or 0 |
@@ -42,7 +44,7 @@ use pelorus_types::{Collation, WireType, collation};
 
 use super::typed_expression::TypedExpr;
 
-/// What an argument is, as far as the two differ in it.
+/// The class of an argument, as far as the two servers differ in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Null,
@@ -184,13 +186,13 @@ const AGGREGATES: &[(&[&str], Rule)] = &[
     (&["ANY_VALUE", "JSON_ARRAYAGG", "JSON_OBJECTAGG"], |_| false),
 ];
 
-/// Numbers that are what they show.
+/// Numbers whose shown digits are all their digits.
 const EXACT: [Kind; 3] = [Kind::Null, Kind::Exact, Kind::Year];
 const NUMBERS: [Kind; 4] = [Kind::Null, Kind::Exact, Kind::Year, Kind::Bit];
-/// What both read as a date in the same way.
+/// Values that both servers read as a date in the same way.
 const DATES: [Kind; 3] = [Kind::Null, Kind::Date, Kind::Text];
 
-/// Whether both show what an interval makes of a date with as many digits.
+/// Whether both servers show the result of a date and an interval with the same digits.
 fn is_moved(date: &Arg) -> bool {
     match kind(date) {
         Kind::Text => date.constant.is_some() && date.origin == Origin::Literal,
@@ -268,7 +270,7 @@ pub(crate) fn check_cast(target: CastTarget, arg: &Arg) -> Result<()> {
     if same { Ok(()) } else { Err(differs("CAST")) }
 }
 
-/// Refuses to go on with a quotient: it has other digits than it shows.
+/// Refuses further computations with a quotient: it has other digits than it shows.
 ///
 /// # Errors
 /// 1235.
@@ -281,8 +283,8 @@ pub(crate) fn is_average(name: &str) -> bool {
     name == "AVG"
 }
 
-/// Rounds what is compared by `=`, `<` and their like to the digits that it shows, where all of it
-/// is exact: so does a MariaDB, for which an average of 0.004987 equals 0.0050.
+/// Rounds the operands of `=`, `<` and similar operators to the digits that they show, if all are
+/// exact: so does MariaDB, for which an average of 0.004987 equals 0.0050.
 pub(crate) fn round_compared(args: &mut [TypedExpr], context: &Arc<EvalContext>) {
     if args.iter().all(|arg| EXACT.contains(&kind(&arg.arg()))) {
         for arg in args.iter_mut().filter(|arg| arg.is_quotient()) {
@@ -296,7 +298,7 @@ pub(crate) fn is_comparison(name: &str) -> bool {
     matches!(name, "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=")
 }
 
-/// Whether a result that stands beside a quotient makes more digits of it show.
+/// Whether a result shows more digits of a quotient that is combined with it.
 pub(crate) fn shows_more(result: &TypedExpr, quotient: &TypedExpr) -> bool {
     match kind(&result.arg()) {
         Kind::Null | Kind::Text => false,
@@ -314,7 +316,7 @@ pub(crate) fn is_quotient(name: &str, args: &[TypedExpr]) -> Result<bool> {
     let passes = |at: usize| match name {
         "IFNULL" | "COALESCE" => true,
         "IF" => at > 0,
-        // Conditions and results take turns; behind them stands what holds otherwise.
+        // Conditions and results alternate; the ELSE result follows.
         "CASE" => at % 2 == 1 || at == last,
         _ => false,
     };
@@ -634,7 +636,7 @@ mod tests {
         assert!(is_quotient("CASE", &[quotient.clone(), value]).is_err());
         assert!(!is_quotient("IS NULL", std::slice::from_ref(&quotient)).unwrap());
         assert!(check_digits(&quotient).is_err());
-        // Beside more digits more of a quotient's show.
+        // Combined with more digits, a quotient shows more of its own.
         let typed = |ty| TypedExpr::computed(datafusion::logical_expr::lit(0_i64), ty);
         let finer = typed(ColumnType::decimal(12, 6));
         assert!(is_quotient("IFNULL", &[quotient.clone(), finer]).is_err());

@@ -1,8 +1,8 @@
-//! Native tables as leaves of a plan.
+//! Native tables as leaves of a plan, with the conditions of WHERE that their scan can use.
 //!
-//! The conditions of WHERE that a scan can use go with it: they leave out partitions, chunks and
-//! vectors, and rows before they are decoded. Those that it tests exactly are not tested again by
-//! the plan, and columns that only they name are not decoded.
+//! The conditions prune partitions, chunks and vectors, and filter rows before they are decoded.
+//! Conditions that the scan tests exactly are not tested again by the plan, and columns that only
+//! such conditions name are not decoded.
 
 pub(crate) mod dictionary_groups;
 mod dictionary_predicate;
@@ -54,7 +54,7 @@ impl Binder<'_> {
         let BlockContext { select, filtered, .. } = around;
         let only_table = matches!(
             select.from.as_slice(),
-            // Behind a parenthesis may be a join.
+            // A join may follow a parenthesis.
             [ast::TableWithJoins { relation: TableFactor::Table { .. }, joins }] if joins.is_empty()
         );
         let of = Of { table: &table, alias, only_table };
@@ -87,7 +87,7 @@ impl Binder<'_> {
         let names: Vec<String> = columns.iter().map(|_| self.fresh("c")).collect();
         let mut fields: Vec<Field> =
             columns.iter().zip(&names).map(|(it, name)| it.field().with_name(name)).collect();
-        // What nobody asks for is not read.
+        // Columns that are not needed are not read.
         let mut read = positions.clone();
         for (column, (&at, name)) in columns.iter().zip(positions.iter().zip(&names)) {
             if column.ty.is_decimal() && column.ty.precision() <= DIGITS_OF_64_BITS {

@@ -1,10 +1,10 @@
-//! Conditions that rows have to meet one after another.
+//! AND conditions whose order matters, because a later part can fail or warn.
 //!
-//! DataFusion asks the parts of an AND in any order, and of more rows than MySQL does. That does
-//! not matter unless a part can leave an error or a warning (`u > 5 AND u - 6 > 1` of an unsigned
-//! `u`). Such a part is asked of the rows alone that meet the parts in front of it, as far as those
-//! concern the same tables: MySQL, too, asks of a table first what concerns no other. The parts in
-//! front still stand on their own as well, so that they reach joins and scans.
+//! DataFusion evaluates the parts of an AND in any order, and for more rows than MySQL does. That
+//! does not matter unless a part can leave an error or a warning (`u > 5 AND u - 6 > 1` of an
+//! unsigned `u`). Such a part is evaluated only for the rows that meet the earlier parts, as far as
+//! those concern the same tables: MySQL, too, first tests the conditions on a single table. The
+//! earlier parts also remain separate conditions, so that they reach joins and scans.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use pelorus_error::Result;
 use super::scope::Scope;
 use crate::operators::short_circuit;
 
-/// How many conditions stand side by side, for DataFusion to move each where it can.
+/// The maximum number of separate conditions, which DataFusion can move independently.
 const MAX_PARTS: usize = 64;
 
 /// Tables by their database and name.
@@ -23,7 +23,7 @@ type Tables<'s> = BTreeSet<(&'s str, &'s str)>;
 struct Part<'s> {
     condition: Expr,
     is_fallible: bool,
-    /// The tables that it concerns; `None` of what has to stay where DataFusion finds it.
+    /// The tables that it concerns; `None` for a condition that must stay in its place.
     tables: Option<Tables<'s>>,
 }
 
@@ -36,12 +36,12 @@ impl<'s> Part<'s> {
         Self { condition, is_fallible, tables: (!stays).then_some(tables) }
     }
 
-    /// Whether what stands in front of it counts.
+    /// Whether the earlier parts matter for it.
     fn waits(&self) -> bool {
         self.is_fallible && self.tables.is_some()
     }
 
-    /// Whether another part that it stands in front of waits for it.
+    /// Whether a later part must wait for it.
     fn precedes(&self, other: &Part<'_>) -> bool {
         match (&self.tables, &other.tables) {
             (Some(own), Some(all)) => !self.is_fallible && own.is_subset(all),
@@ -60,7 +60,7 @@ pub(crate) fn is_of_one_table(condition: &Expr, scope: &Scope) -> bool {
     tables(condition, scope).len() < 2
 }
 
-/// The tables of the columns; what is no column of a table counts as one without a name.
+/// The tables of the columns; names that are no column of a table count as one without a name.
 fn tables<'s>(condition: &Expr, scope: &'s Scope) -> Tables<'s> {
     let table_of = |name: &datafusion::common::Column| {
         let is_it = |value: &Expr| matches!(value, Expr::Column(column) if column == name);

@@ -1,9 +1,9 @@
-//! Aggregates of a block that stand in its subqueries.
+//! Aggregates of a block that occur in its subqueries.
 //!
 //! `HAVING a IN (SELECT c FROM u WHERE MAX(t.b) > c)` aggregates `t`: an aggregate belongs to the
 //! block whose columns it names, and one that names none to the innermost block in which an
-//! aggregate may stand. Such calls are replaced by names of columns that the groups of the block
-//! have for its subqueries.
+//! aggregate is allowed. Such calls are replaced by names of columns that the groups of the block
+//! provide for its subqueries.
 
 use std::ops::ControlFlow;
 
@@ -18,7 +18,7 @@ use super::scope::{Scope, ScopeColumn};
 use super::select::{Ordering, above};
 use super::subquery;
 
-/// The table of the columns that stand for aggregates; no table of a statement has the name.
+/// The table of the columns that represent aggregates; no table of a statement has the name.
 const AGGREGATES: &str = "\u{1}aggregates";
 
 /// A block whose subqueries name its aggregates by columns.
@@ -95,8 +95,8 @@ impl Binder<'_> {
     }
 }
 
-/// The scope that subqueries above groups see: what the groups have of the columns of FROM, and the
-/// aggregates of the block that stand in its subqueries.
+/// The scope that subqueries above groups see: the columns of FROM that the groups provide, and the
+/// aggregates of the block that occur in its subqueries.
 pub(crate) fn above_groups(scope: &Scope, computed: &Computed, calls: &[ast::Expr]) -> Scope {
     let mut seen = Scope { outer: scope.outer.clone(), ..Scope::default() };
     for (at, column) in scope.columns.iter().enumerate() {
@@ -127,7 +127,7 @@ struct Lift<'a> {
     query: &'a ast::Query,
     calls: &'a [ast::Function],
     scope: &'a Scope,
-    /// How deep within the subquery the node stands; 0 for outside.
+    /// The nesting depth of the node within the subquery; 0 for outside.
     inside: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How deep and how large the plan of one statement may become.
+//! Limits of the depth and the size of the plan of one statement.
 //!
 //! The parser bounds the text. A common table expression is bound at every reference, though, so
 //! that a short text can mean a plan of any depth and size; binder and planner recurse over it.
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pelorus_error::{Error, Result};
 
-/// How many queries and joins in parentheses may stand in each other. The planner puts expressions
-/// of one level into those of the next, each as high as the parser lets it be: with some 3 KiB of
-/// stack for a node that is what the threads of the server take.
+/// The maximum nesting of queries and joins in parentheses. The planner puts expressions of one
+/// level into those of the next, each as high as the parser lets it be: with some 3 KiB of stack
+/// for a node that is what the threads of the server take.
 const MAX_LEVELS: usize = 64;
 
 /// How many queries and tables a statement may have, counted at every reference.
 const MAX_PARTS: usize = 1024;
 
-/// How many subqueries of expressions may stand in each other: DataFusion looks at each twice as
-/// often as at the one around it.
+/// The maximum nesting of subqueries in expressions: DataFusion visits each twice as often as at
+/// the one around it.
 const MAX_SUBQUERY_LEVELS: usize = 16;
 
-/// What was bound of a statement.
+/// The size of the bound part of a statement.
 #[derive(Debug, Default)]
 pub(crate) struct Extent {
     levels: AtomicUsize,

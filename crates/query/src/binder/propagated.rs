@@ -1,8 +1,8 @@
-//! What a MySQL changes in conditions by the equalities among them.
+//! MySQL's equality propagation, if it changes the result of a condition.
 //!
-//! It puts one of several equal columns in the place of the others. Where `IN` compares columns of
-//! several collations under the one that they agree on, its answer is another then:
-//! `a.ci = b.ci AND a.ci IN (b.ci, b.bin)` compares `a.ci` with itself.
+//! MySQL replaces one of several equal columns by another. If `IN` compares columns of several
+//! collations under their common one, its result changes: `a.ci = b.ci AND a.ci IN (b.ci, b.bin)`
+//! compares `a.ci` with itself.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Passthrough queries: set operations, ORDER BY and LIMIT around SELECT blocks, WITH.
+//! Binds query expressions: set operations, ORDER BY and LIMIT around SELECT blocks, WITH.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -34,7 +34,7 @@ use crate::federation::placement::{Place, place};
 use crate::federation::scan::Journal;
 use crate::federation::sql_writer::session_constant;
 
-/// A query as a plan, with what its columns mean.
+/// A query as a plan, with the meaning of its columns.
 #[derive(Clone, Debug)]
 pub(crate) struct BoundQuery {
     /// The plan. It may carry more columns than the query has: keys that order and group.
@@ -55,12 +55,12 @@ impl BoundQuery {
 /// A column of a bound query.
 #[derive(Clone, Debug)]
 pub(crate) struct BoundColumn {
-    /// What the client sees.
+    /// The column that the client sees.
     pub(crate) meta: Column,
     /// The column of the plan.
     pub(crate) value: TypedExpr,
-    /// What it is as a number and as a text within a block that its own is merged into; `None` where a
-    /// server made it.
+    /// Its numeric and text forms in a block into which MySQL merges its own; `None` if a server
+    /// computed it.
     pub(crate) forms: Option<Forms>,
 }
 
@@ -113,17 +113,17 @@ impl BoundColumn {
     }
 }
 
-/// What a query can name beside its own tables and columns.
+/// The names that a query can use in addition to its own tables and columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BindScope {
     /// Common table expressions, by lower-case name.
     pub(crate) ctes: HashMap<String, Arc<ScopedCte>>,
-    /// The columns of the block that a subquery stands in.
+    /// The columns of the block that contains a subquery.
     pub(crate) outer: Option<Arc<Scope>>,
 }
 
 impl BindScope {
-    /// What a derived table can name: nothing of the blocks around it.
+    /// The names that a derived table can use: none of the enclosing blocks.
     pub(crate) fn of_derived(&self) -> Self {
         Self { outer: None, ctes: self.ctes.clone() }
     }
@@ -134,7 +134,7 @@ impl BindScope {
 pub(crate) struct ScopedCte {
     /// The definition.
     pub(crate) cte: ast::Cte,
-    /// What it sees: neither itself nor what is defined after it.
+    /// The names that it can use: neither its own nor later ones.
     pub(crate) seen: BindScope,
     /// How often it was bound: once for each reference.
     pub(crate) references: AtomicUsize,
@@ -142,7 +142,7 @@ pub(crate) struct ScopedCte {
     pub(crate) id: u64,
     /// Whether one server can have the query that defines it, and then keeps the rows itself.
     pub(crate) is_of_server: bool,
-    /// What leaves to chance which rows it has, once that was asked.
+    /// Why its rows are non-deterministic, once that was determined.
     pub(crate) chance: OnceLock<NonDeterminism>,
     /// The first reference, once that is bound and if its rows are materialised.
     pub(crate) materialized: OnceLock<BoundQuery>,
@@ -154,9 +154,9 @@ pub(crate) struct Binder<'a> {
     pub(crate) context: &'a QueryContext,
     /// The statement, which knows the names of columns without alias.
     pub(crate) parsed: &'a Parsed,
-    /// Every column name in the statement: what a table need not give otherwise.
+    /// Every column name in the statement: a table need not provide other columns.
     pub(crate) mentioned: Mentioned,
-    /// What servers are asked.
+    /// The statements that servers run.
     pub(crate) journal: Journal,
     /// Whose answer the statement must have, once that is known; `None` where it is ours.
     pub(crate) answer: OnceLock<Flavour>,
@@ -183,10 +183,10 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Goes one level deeper into the statement, for as long as the result lives.
+    /// Enters a deeper level of the statement, for as long as the result lives.
     ///
     /// # Errors
-    /// 1235 for what would make a plan that is too deep or too large.
+    /// 1235 for a plan that would be too deep or too large.
     pub(crate) fn deeper(&self) -> Result<Level<'_>> {
         self.extent.deeper()
     }
@@ -223,7 +223,7 @@ impl<'a> Binder<'a> {
         format!("{prefix}{}", self.names.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Binds a query. `reach` says what it can name beside its own. A query whose
+    /// Binds a query. `reach` has the names that it can use in addition to its own. A query whose
     /// tables all live on one server is left to that server.
     pub(crate) fn query<'b>(
         &'b self,
@@ -337,7 +337,7 @@ impl<'a> Binder<'a> {
             .zip(&types)
             .map(|(column, ty)| Column::computed(&column.meta.name, *ty))
             .collect();
-        // An ENUM or SET stays one beside nothing but NULL.
+        // An ENUM or SET keeps its type if all others are NULL.
         let lists: Vec<Option<TypedExpr>> = (0..metas.len())
             .map(|at| {
                 let values = sides.iter().map(|(side, _)| &side.columns[at].value);
@@ -679,7 +679,7 @@ pub(crate) fn limit_of(query: &ast::Query) -> Result<Option<Limit>> {
 /// integer, which orders nothing.
 ///
 /// # Errors
-/// 1054 for a number of no column; `clause` is what the error names.
+/// 1054 for a number out of range; the error names `clause`.
 pub(crate) fn ordinal(value: &ast::Value, columns: usize, clause: &str) -> Result<Option<usize>> {
     let ast::Value::Number(digits, _) = value else { return Ok(None) };
     let Ok(position) = digits.parse::<usize>() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! GROUP BY ... WITH ROLLUP: groups of all keys, of all but the last, and so on to all rows.
+//! `GROUP BY ... WITH ROLLUP`: grouping sets of all keys, of all but the last, and so on to no key.
 
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -18,7 +18,7 @@ use super::scope::Scope;
 use super::typed_expression::TypedExpr;
 use crate::datafusion_adapter::udf::from_datafusion;
 
-/// A value where a key is there; groups over all its values have none.
+/// A value if the key is present, otherwise NULL: super-aggregate groups have no key.
 pub(crate) fn unless_null(key: Expr, value: Expr) -> Result<Expr> {
     when(key.is_null(), lit(ScalarValue::Null)).otherwise(value).map_err(from_datafusion)
 }
@@ -26,7 +26,7 @@ pub(crate) fn unless_null(key: Expr, value: Expr) -> Result<Expr> {
 /// Most keys that are rolled up: each is one more set of groups.
 const MAX_ROLLED: usize = 64;
 
-/// The groups in MySQL's order: behind each run of groups the one that unites them. The groups have
+/// The groups in MySQL's order: after each run of groups the one that unites them. The groups have
 /// names. `counted` is an aggregate that counts rows: groups of none are left out.
 pub(crate) fn rolled_up(
     plan: LogicalPlan,
@@ -60,7 +60,7 @@ pub(crate) fn rolled_up(
 /// Most arguments of `GROUPING` in MySQL: each is a bit.
 const MAX_ARGUMENTS: usize = 64;
 
-/// Adds the calls of `GROUPING` that stand above the groups. `keys` are the texts of the keys.
+/// Adds the calls of `GROUPING` above the groups. `keys` are the texts of the keys.
 pub(crate) fn add_calls(
     grouping: &Grouping<'_>,
     keys: &[String],

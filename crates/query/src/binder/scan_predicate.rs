@@ -1,9 +1,10 @@
-//! Conditions of WHERE that a scan of a native table can test on stored values.
+//! Scan predicates: the conditions of WHERE that a scan of a native table can test on stored
+//! values.
 //!
-//! Only comparisons of a column with literals are taken, and only where comparing stored values
-//! means what MySQL means by the comparison: whole numbers, exact decimals, dates that are written
-//! as dates, byte strings. Text under a collation is not compared by its bytes; see
-//! [`super::native`] for that. Everything else is left to the plan.
+//! Only comparisons of a column with literals qualify, and only if comparing stored values means
+//! what MySQL means by the comparison: integers, exact decimals, dates that are written as dates,
+//! byte strings. Text under a collation is not compared by its bytes; see [`super::native`] for
+//! that. The plan tests all other conditions.
 
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_functions::{Arg, EvalContext, TimeZone, Value, assignment, literal};
@@ -21,7 +22,8 @@ pub(crate) struct Tested {
     pub(crate) column: usize,
     /// All of them must hold.
     pub(crate) predicates: Vec<Predicate>,
-    /// Stored values fulfil it just when those of the session do, so nobody need test it again.
+    /// Stored values meet it exactly if the session's values do, so that the plan need not test it
+    /// again.
     pub(crate) exact: bool,
 }
 
@@ -70,7 +72,7 @@ pub(crate) fn zero_is_null(ty: &ColumnType) -> bool {
     matches!(ty.wire, WireType::Date | WireType::DateTime) && !ty.is_nullable()
 }
 
-/// A whole number that a literal says.
+/// The integer of a literal.
 pub(crate) fn integer(expr: &Expr, mode: Mode) -> Option<i128> {
     match expr {
         Expr::Nested(inner) => integer(inner, mode),
@@ -112,7 +114,7 @@ fn of_text(context: &QueryContext, value: &ast::Value, mode: Mode) -> Option<i64
     Some((moment.day_number() - EPOCH) * 86_400_000_000 + moment.time_micros())
 }
 
-/// A date with or without a time, packed; `None` for what is not plainly one.
+/// A date with or without a time, packed; `None` for other texts.
 fn date(text: &str, eval: &EvalContext) -> Option<i64> {
     packed(literal::timestamp(text, eval).or_else(|_| literal::date(text, eval)).ok()?)
 }
@@ -142,7 +144,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) of: Of<'a>,
     pub(crate) mode: Mode,
     pub(crate) eval: &'a EvalContext,
-    /// The zone of what the text says of TIMESTAMPs.
+    /// The time zone of TIMESTAMP literals.
     pub(crate) zone: TimeZone,
 }
 

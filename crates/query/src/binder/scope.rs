@@ -1,4 +1,4 @@
-//! The names that an expression may use, and the columns that they lead to.
+//! Name scopes: the names that an expression may use, and the columns that they resolve to.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -27,9 +27,9 @@ pub(crate) struct ScopeColumn {
     pub(crate) hidden: bool,
     /// `INVISIBLE`: no `*` means it.
     pub(crate) invisible: bool,
-    /// What it is in a derived table that a MySQL merges into the block around it.
+    /// Its forms in a derived table that MySQL merges into the enclosing block.
     pub(crate) merged: Option<Merged>,
-    /// What it stands for.
+    /// The expression that it represents.
     pub(crate) value: TypedExpr,
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn ambiguous(path: &[&str], clause: &str) -> Error {
     Error::new(Code::AmbiguousColumn, text)
 }
 
-/// The parts of a name in a tree; `None` for what is no name of a column.
+/// The parts of a name in a tree; `None` for other expressions.
 pub(crate) fn path_of(expr: &ast::Expr) -> Option<Vec<&str>> {
     let path = match expr {
         ast::Expr::Identifier(name) => std::slice::from_ref(name),

@@ -1,4 +1,4 @@
-//! One SELECT block: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY and LIMIT.
+//! Binds one SELECT block: FROM, WHERE, grouping, the select list, DISTINCT, ORDER BY and LIMIT.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -125,7 +125,7 @@ impl Binder<'_> {
         self.aggregate(plan, &binder, &grouping)
     }
 
-    /// Everything after grouping. `computed` is what the groups have; nothing where there are none.
+    /// Binds everything after grouping. `computed` are the results of the groups, if there are any.
     fn finish(
         &self,
         plan: LogicalPlan,
@@ -159,7 +159,7 @@ impl Binder<'_> {
         Ok(BoundQuery { facts, ..self.project(plan, &binder, block, values)? })
     }
 
-    /// Looks whether a block makes groups of its rows, and whether what stands above them may.
+    /// Decides whether a block is grouped, and checks the expressions above the groups.
     fn settle_groups(&self, scope: &Scope, block: &mut Block<'_>) -> Result<bool> {
         window::check_names(&block.select.named_window)?;
         let mut calls = Vec::new();
@@ -202,7 +202,7 @@ impl Binder<'_> {
         Ok(true)
     }
 
-    /// A binder for what stands above grouping.
+    /// A binder for expressions above the groups.
     fn above<'b>(
         &'b self,
         scope: &'b Scope,
@@ -298,7 +298,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// What the rows that DISTINCT leaves are sorted by.
+    /// The sort keys of the rows that DISTINCT leaves.
     fn distinct_keys(
         &self,
         query: &BoundQuery,
@@ -420,9 +420,9 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the subqueries of some expressions, each with whether EXISTS asks for it; they can name
-    /// the columns of a scope. One that fails with error 1054 inside names something further outside,
-    /// which is refused (1235).
+    /// Binds the subqueries of some expressions, each with whether it is the operand of EXISTS;
+    /// they can name the columns of a scope. One that fails with error 1054 inside names something
+    /// further outside, which is refused (1235).
     async fn subqueries(
         &self,
         found: Vec<(ast::Query, bool)>,
@@ -489,7 +489,7 @@ pub(crate) struct Block<'a> {
     pub(crate) distinct: bool,
     /// GROUP BY, HAVING and ORDER BY.
     pub(crate) clauses: Clauses,
-    /// Its aggregates that stand in its subqueries.
+    /// Its aggregates that occur in its subqueries.
     pub(crate) calls: Vec<ast::Expr>,
     /// Which columns of FROM the keys of the groups determine; nothing where any may be named.
     pub(crate) determined: Vec<bool>,
@@ -504,7 +504,8 @@ impl<'a> Block<'a> {
             || items.chain(&self.clauses.having).any(aggregate::reduces)
     }
 
-    /// The subqueries of what is computed of the rows of FROM, with whether EXISTS asks for them.
+    /// The subqueries of expressions over the rows of FROM, with whether they are operands of
+    /// EXISTS.
     fn early(&self, grouped: bool) -> Vec<(ast::Query, bool)> {
         let mut found = Vec::new();
         let mut add = |expr: &ast::Expr| super::subquery::collect(expr, &mut found);
@@ -521,7 +522,7 @@ impl<'a> Block<'a> {
         found
     }
 
-    /// The subqueries above the groups, with whether EXISTS asks for them.
+    /// The subqueries above the groups, with whether they are operands of EXISTS.
     fn late(&self) -> Vec<(ast::Query, bool)> {
         let mut found = Vec::new();
         for expr in self.expressions() {
@@ -560,7 +561,7 @@ impl<'a> Block<'a> {
         found
     }
 
-    /// The expressions that stand above grouping, and the aggregates in their subqueries.
+    /// The expressions above the groups, and the aggregates in their subqueries.
     fn expressions(&'a self) -> Vec<&'a ast::Expr> {
         let items = self.items.iter().filter_map(|item| item.expr.as_ref());
         let clauses = self.clauses.having.iter().chain(self.clauses.order_values());
@@ -637,7 +638,7 @@ pub(crate) fn is_distinct(select: &ast::Select) -> Result<bool> {
     }
 }
 
-/// What is left of WHERE when the scans below have tested their part.
+/// The conditions of WHERE that the scans below have not tested.
 fn untested(select: &ast::Select, scope: &Scope) -> Result<Option<ast::Expr>> {
     let Some(selection) = select.selection.as_ref() else { return Ok(None) };
     let parts = ast_analysis::conjuncts(selection);

@@ -1,4 +1,4 @@
-//! The select list: `*` spelt out, and the names that its items have.
+//! The select list: expansion of `*`, and the names of the items.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast_analysis;
@@ -11,7 +11,7 @@ use super::typed_expression::TypedExpr;
 /// An item of the select list once `*` is spelt out.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// What the client sees.
+    /// The name that the client sees.
     pub(crate) name: String,
     /// The alias given in the text.
     pub(crate) alias: Option<String>,
@@ -41,7 +41,7 @@ impl Item {
     }
 }
 
-/// Spells out the select list. `names` are what MySQL calls items without alias: their text.
+/// Expands the select list. `names` are MySQL's names of items without alias: their text.
 pub(crate) fn items(
     select: &ast::Select,
     scope: &Scope,

@@ -1,9 +1,9 @@
-//! Finds the subqueries that an expression holds directly.
+//! Finds the outermost subqueries of an expression.
 
 use pelorus_sql::ast_analysis::{Node, walk_expr};
 use sqlparser::ast::{self, SelectItem, SetExpr};
 
-/// Adds the outermost subqueries of an expression, each with whether EXISTS asks for it.
+/// Adds the outermost subqueries of an expression, each with whether it is the operand of EXISTS.
 pub(crate) fn collect(expr: &ast::Expr, found: &mut Vec<(ast::Query, bool)>) {
     let (mut depth, mut is_exists) = (0_usize, false);
     walk_expr(expr, &mut |node| match node {

@@ -1,5 +1,5 @@
-//! The moment of `FOR SYSTEM_TIME AS OF`, where it is an expression of constants and variables
-//! (`NOW() - INTERVAL 1 MINUTE`, `@then`): it is worked out before the table is looked for.
+//! Evaluates the moment of `FOR SYSTEM_TIME AS OF` if it is an expression of constants and
+//! variables (`NOW() - INTERVAL 1 MINUTE`, `@then`), before the table is opened.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::Value;
@@ -10,15 +10,15 @@ use super::expression::Subqueries;
 use super::query::Binder;
 use super::scope::Scope;
 
-/// Digits behind the seconds of a moment.
+/// Digits after the seconds of a moment.
 const DECIMALS: u8 = 6;
 
 impl Binder<'_> {
-    /// The same version with a literal for its moment or number. A literal stays as it is, and so
-    /// does a parameter that a prepared statement does not know yet.
+    /// The same version with a literal for its moment or number. A literal is unchanged, and so is
+    /// a parameter that a prepared statement does not know yet.
     ///
     /// # Errors
-    /// What the expression gives, and 1235 for one that is neither a time nor a number.
+    /// Errors of the expression, and 1235 for one that is neither a time nor a number.
     pub(crate) fn settled_version(&self, version: &TableVersion) -> Result<TableVersion> {
         let is_literal = |expr: &Expr| matches!(expr, Expr::Value(_) | Expr::TypedString(_));
         Ok(match version {

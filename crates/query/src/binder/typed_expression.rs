@@ -1,4 +1,4 @@
-//! An expression with its MySQL type: what binding an expression gives.
+//! [`TypedExpr`]: a bound expression with its MySQL type.
 
 use std::sync::Arc;
 
@@ -28,11 +28,11 @@ pub(crate) use forms::Forms;
 /// A bound expression.
 #[derive(Clone, Debug)]
 pub(crate) struct TypedExpr {
-    /// What DataFusion computes.
+    /// The expression that DataFusion computes.
     pub(crate) expr: Expr,
     /// The MySQL type.
     pub(crate) ty: ColumnType,
-    /// What the resolution of functions needs to know.
+    /// The properties that the resolution of functions needs.
     arg: Arg,
     /// An expression whose bytes group and order like the value under its collation, where a
     /// linked server computed it (`WEIGHT_STRING`).
@@ -52,13 +52,13 @@ pub(crate) struct TypedExpr {
 pub(crate) enum Constants {
     /// Once, whether or not a row comes: so MySQL has it of a condition on rows.
     AtOnce,
-    /// When a row comes that asks for it.
+    /// When a row that needs it is processed.
     WhenReached,
 }
 
 impl Constants {
     /// The value of a constant, and whether its warnings are still to come. `None` where it fails:
-    /// whether anybody asks for it shows when rows come.
+    /// whether it is needed shows when rows come.
     fn compute(
         self,
         context: &EvalContext,
@@ -132,8 +132,8 @@ impl TypedExpr {
         Self { listed: other.listed.clone(), ..self }
     }
 
-    /// The same column of a derived table, whose number is another than that of its text where that
-    /// of what it holds is.
+    /// The same column of a derived table, whose numeric form differs from that of its text if its
+    /// value's does.
     #[must_use]
     pub(crate) fn hiding_like(mut self, other: &Self) -> Self {
         self.arg.hides_number |= other.arg.hides_number() || other.listed.is_some();
@@ -189,7 +189,7 @@ impl TypedExpr {
         }
     }
 
-    /// What the resolution of functions needs to know.
+    /// The properties that the resolution of functions needs.
     pub(crate) fn arg(&self) -> Arg {
         self.arg.clone()
     }
@@ -369,8 +369,8 @@ impl TypedExpr {
         self.ty.is_decimal() && self.arg.scale != self.ty.decimals
     }
 
-    /// The result of a function as MySQL goes on with it: an AVG has more digits than it shows,
-    /// what is computed of it has not. (A MariaDB keeps them.)
+    /// The result of a function as MySQL uses it in further computations: an AVG has more digits
+    /// than it shows, a value computed from it does not. (MariaDB keeps them.)
     #[must_use]
     pub(crate) fn settled_by(self, name: &str, context: &Arc<EvalContext>) -> TypedExpr {
         let settles = matches!(
@@ -380,8 +380,8 @@ impl TypedExpr {
         if settles { self.settled(context) } else { self }
     }
 
-    /// What to group, compare and join by: equal exactly where MySQL calls the values equal, and
-    /// ordered as MySQL compares them (NULL aside).
+    /// The key for grouping, comparing and joining: equal exactly if MySQL calls the values equal,
+    /// and ordered as MySQL compares them (except NULL).
     pub(crate) fn sort_key(&self, context: &Arc<EvalContext>) -> Expr {
         if let Some(key) = &self.key {
             return key.clone();
@@ -417,11 +417,11 @@ impl TypedExpr {
         Ok(Some((key, [of(left), of(right)])))
     }
 
-    /// What ORDER BY sorts by: [`TypedExpr::sort_key`], but the number of an ENUM or SET, which is
-    /// compared as text.
+    /// The sort key of ORDER BY: [`TypedExpr::sort_key`], but the number of an ENUM or SET, which
+    /// is compared as text.
     ///
     /// # Errors
-    /// Error 1235 where its members are not known.
+    /// Error 1235 if its members are not known.
     pub(crate) fn order_key(&self, context: &Arc<EvalContext>) -> Result<Expr> {
         match &self.listed {
             None => Ok(self.sort_key(context)),
@@ -489,11 +489,12 @@ impl Choice {
 }
 
 impl TypedExpr {
-    /// The number of a value of which arrays hold the text: of an ENUM or SET column, and where
-    /// numbers may have a fraction, of what IF and its like chose. `None` where it is not known.
+    /// The numeric form of a value whose array holds text: of an ENUM or SET column, and of the
+    /// value that IF and similar functions chose if numbers may have a fraction. `None` if it is
+    /// not known.
     ///
     /// # Errors
-    /// Those of the numbers that it is chosen among.
+    /// Those of the numbers among which it is chosen.
     pub(crate) fn number(
         &self,
         is_real: bool,
@@ -595,7 +596,7 @@ fn literals(args: &[TypedExpr]) -> Option<Vec<ArrayRef>> {
     args.iter().map(literal).collect()
 }
 
-/// A constant that is known, warnings and all, in the place of what it was computed by.
+/// A known constant with its warnings, in place of the expression that computed it.
 fn folded(known: Option<&(ArrayRef, bool)>, arg: &Arg) -> Option<TypedExpr> {
     let (array, _) = known.filter(|(_, waits)| !waits)?;
     let value = functions::value_at(array, &arg.ty, 0).ok()?;
@@ -621,8 +622,8 @@ fn form(what: Form, context: &Arc<EvalContext>, expr: Expr) -> Expr {
     ScalarUDF::new_from_impl(udf).call(vec![expr])
 }
 
-/// A value of a query that may have no row, where there is none NULL. DataFusion takes what is never
-/// NULL within a query for what is never NULL outside.
+/// A value of a scalar subquery that may have no row, NULL in that case. DataFusion takes a value
+/// that is never NULL within a query for one that is never NULL outside.
 pub(crate) fn maybe_missing(expr: Expr, ty: ColumnType, context: &Arc<EvalContext>) -> Expr {
     let udf = FormUdf {
         what: Form::Same(ty),
@@ -663,7 +664,7 @@ enum Form {
     Truth(ColumnType),
     /// The same of [`maybe_missing`].
     Same(ColumnType),
-    /// What a value of another type is compared by.
+    /// The key by which a value of another type is compared.
     Equality(EqualityKey, ColumnType),
 }
 
@@ -690,8 +691,8 @@ impl FormUdf {
         }
     }
 
-    /// Whether it is what a value of another type is compared by, NULL for NULL, and never leaves an
-    /// error or a warning. (The key of a text can: of some padded texts it is not known.)
+    /// Whether it is the comparison key of a value of another type, NULL for NULL, that never
+    /// leaves an error or a warning. (The key of a text can: of some padded texts it is not known.)
     pub(crate) fn is_quiet_key(&self) -> bool {
         match &self.what {
             // A number need not be a date.
@@ -705,7 +706,7 @@ impl FormUdf {
         }
     }
 
-    /// What a value of another type is compared by.
+    /// The key by which a value of another type is compared.
     #[cfg(test)]
     pub(crate) fn equality(key: EqualityKey, ty: ColumnType) -> ScalarUDF {
         let signature = Signature::any(1, Volatility::Immutable);

@@ -1,6 +1,8 @@
-//! The columns that `USING` and `NATURAL` make one of: each pair is equal, and its bare name means
-//! the column of the first side, which for a right join is the right one. `*` shows them before the
-//! others of the first side, and those before the others of the second.
+//! Merged columns of `USING` and `NATURAL` joins.
+//!
+//! Each pair of columns is equal, and the bare name means the column of the first side, which for a
+//! right join is the right one. `*` shows the merged columns first, then the other columns of the
+//! first side, then those of the second.
 
 use pelorus_error::{Code, Error, Result};
 use sqlparser::ast::{BinaryOperator, Expr, JoinConstraint};
@@ -16,7 +18,7 @@ const CLAUSE: &str = "from clause";
 pub(crate) struct Common(Vec<(usize, usize)>);
 
 impl Common {
-    /// What a join's constraint makes one; `None` where it is a condition, or there is none.
+    /// The merged columns of a join's constraint; `None` if it is a condition, or there is none.
     ///
     /// # Errors
     /// A column that a side does not have (1054), or has several of (1052).

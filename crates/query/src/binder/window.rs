@@ -1,4 +1,4 @@
-//! Window functions: what is computed over the rows of a block once they are grouped and tested.
+//! Binds window functions, which are computed over the rows of a block after grouping and HAVING.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ pub(crate) fn refuse(expr: &ast::Expr) -> Result<()> {
 /// Most windows of a block in MySQL.
 const MAX_NAMED: usize = 127;
 
-/// Looks whether the windows of a block have names of their own, and an order where their frames
-/// count values. Those that no function uses are looked at, too.
+/// Checks whether the windows of a block have names of their own, and an order where their frames
+/// count values. Those that no function uses are checked, too.
 ///
 /// # Errors
 /// 3591, 3587, 4086.
@@ -84,13 +84,13 @@ fn counts_values(frame: &ast::WindowFrame) -> bool {
         && (is_some(&frame.start_bound) || frame.end_bound.as_ref().is_some_and(is_some))
 }
 
-/// What a window is partitioned and ordered by.
+/// The expressions by which a window is partitioned and ordered.
 type Windowed = (Vec<Expr>, Vec<SortExpr>);
 
-/// Each sorts the rows by itself, above those before it.
+/// Each window sorts the rows separately, after the sorts of the earlier ones.
 const MAX_WINDOWS: usize = 64;
 
-/// A function over a window, and what its column means.
+/// A window function, with the meaning of its column.
 struct Bound {
     function: Arc<WindowUDF>,
     args: Vec<Expr>,
@@ -100,8 +100,8 @@ struct Bound {
 }
 
 impl Binder<'_> {
-    /// Adds the window functions of a block to its plan; what is computed is told to `computed`.
-    /// `named` are the windows of its WINDOW clause.
+    /// Adds the window functions of a block to its plan; the computed expressions are added to
+    /// `computed`. `named` are the windows of its WINDOW clause.
     pub(crate) fn windows(
         &self,
         plan: LogicalPlan,
@@ -361,7 +361,7 @@ fn count_of(binder: &ExprBinder<'_>, expr: &ast::Expr, name: &str) -> Result<Opt
     }
 }
 
-/// What a function is computed over, with what its window takes from others.
+/// The window of a function, including the parts that it inherits from others.
 fn spec_of(function: &ast::Function, named: &[ast::NamedWindowDefinition]) -> Result<WindowSpec> {
     match &function.over {
         Some(WindowType::WindowSpec(spec)) => inherited(spec, None, named, named.len()),
@@ -548,7 +548,7 @@ fn rows_of(expr: &ast::Expr) -> Result<u64> {
     }
 }
 
-/// The offset of a frame by values, in the type of what the window is ordered by.
+/// The offset of a RANGE frame, in the type of the window's sort key.
 fn range_of(expr: &ast::Expr, order: &[TypedExpr]) -> Result<ScalarValue> {
     let [key] = order else { return Err(range_order()) };
     if !key.ty.is_integer() {

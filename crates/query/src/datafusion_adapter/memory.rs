@@ -1,13 +1,14 @@
-//! What a query may hold in memory, and where it spills to.
+//! Memory limits and spilling of a query.
 //!
-//! The bytes of a query's operators are a part of the server's memory ([`pelorus_env::Account`]), with
-//! a limit of their own. Those who can spill have equal shares and get a first piece of any size that
-//! the server has: it is in memory already, and to refuse it would end a query that can go on by
-//! writing. The merges of sorts have shares of their own, so that none takes what another needs to
-//! come to its end. Everything else takes what is left, which is half at least.
+//! The bytes of a query's operators are a part of the server's memory ([`pelorus_env::Account`]),
+//! with a limit of their own. Operators that can spill have equal shares. Their first allocation
+//! may be of any size that the server has: the data is in memory already, and refusing it would
+//! fail a query that can go on by spilling. The merges of sorts have separate shares, so that no
+//! merge takes memory that another needs to finish. All other operators share the rest, which is at
+//! least half.
 //!
-//! Files that queries spill to have a limit together, and leave the file system some space: commits
-//! of native tables need it.
+//! The spill files have a common limit and leave free space on the file system, which commits of
+//! native tables need.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,11 +44,11 @@ impl Scratch {
     /// How the names of folders begin in which files are; DataFusion gives them.
     pub const PREFIX: &'static str = "datafusion-";
 
-    /// Files go to a new folder inside of one; without one, to a folder of the system. They go when
-    /// their query ends, and the folder when nobody uses it.
+    /// Files go to a new folder inside of the given one, or of the system's. Files are removed when
+    /// their query ends, and the folder when its last user is gone.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// If the folder cannot be created.
     pub fn new(folder: Option<&Path>) -> Result<Self> {
         let (mode, folder) = match folder {
             Some(folder) => (DiskManagerMode::Directories(vec![folder.to_owned()]), folder.into()),
@@ -84,7 +85,7 @@ impl Scratch {
         self.spills.files.used_disk_space()
     }
 
-    /// What one query runs in whose operators may hold so many bytes of an account.
+    /// The runtime of one query, whose operators may hold so many bytes of an account.
     pub(crate) fn runtime(&self, bytes: usize, account: &Account) -> Arc<RuntimeEnv> {
         let memory_pool: Arc<dyn MemoryPool> = Arc::new(QueryMemory::new(bytes, account));
         Arc::new(RuntimeEnv { memory_pool, ..self.runtime.clone() })
@@ -204,9 +205,9 @@ impl Writer {
     }
 }
 
-/// What a file says that would take the space that is left.
+/// The error of a file that would take the reserved free space.
 pub(crate) const SPACE: &str = "pelorus_spill_reserve";
-/// What a file says that would grow beyond what all of them may have.
+/// The error of a file that would exceed the common limit.
 pub(crate) const LIMIT: &str = "pelorus_spill_limit";
 
 impl io::Write for Writer {
@@ -235,7 +236,7 @@ pub(crate) fn bytes_of_query(bytes: usize) -> usize {
 #[derive(Debug)]
 struct QueryMemory {
     bytes: usize,
-    /// What those hold who can spill, the merges of sorts, and all others.
+    /// The accounts of consumers that can spill, of the merges of sorts, and of all others.
     spillable: Account,
     merging: Account,
     fixed: Account,
@@ -251,10 +252,10 @@ struct Counts {
     merges: usize,
 }
 
-/// What somebody who holds memory can do without more of it.
+/// The reaction of a memory consumer if it gets no more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Write what is held to a file.
+    /// It writes its data to a file.
     Spills,
     /// Merge fewer files at a time.
     Merges,

@@ -1,8 +1,7 @@
-//! What our own nodes of DataFusion's plans have in common, and nodes of DataFusion's that are made
-//! in linear time.
+//! Helpers for our plan nodes, and constructors of DataFusion's plan nodes that take linear time.
 //!
-//! `LogicalPlanBuilder` looks through the whole plan for every expression. What the binder builds
-//! names columns that are there once, so that each name is looked up in a map.
+//! `LogicalPlanBuilder` searches the whole plan for every expression. The binder's column names are
+//! unique, so that each name is looked up in a map.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -116,7 +115,7 @@ pub(crate) fn only_child<T>(children: Vec<T>, what: &str) -> DfResult<T> {
     }
 }
 
-/// Children are replaced by any others: what the node knows of them is computed anew.
+/// Children are replaced by any others: the properties of the node are computed again.
 pub(crate) fn recompute() -> ReplaceChildrenOptions {
     ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
 }

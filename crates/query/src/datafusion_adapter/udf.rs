@@ -1,7 +1,7 @@
-//! Wraps MySQL's functions and aggregates so that DataFusion can plan and run them.
+//! Wraps MySQL's functions and aggregates as DataFusion UDFs.
 //!
-//! DataFusion sees each resolved call as a function of its own whose types are fixed already: it
-//! never coerces an argument and never picks an overload.
+//! DataFusion sees each resolved call as a function of its own whose types are fixed: it never
+//! coerces an argument and never picks an overload.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
@@ -33,8 +33,8 @@ pub(crate) fn into_datafusion(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Finds our error in what DataFusion gives back; anything else becomes an internal error, except
-/// exhausted memory and full disks, which have classes of their own.
+/// Finds our error in an error of DataFusion; any other becomes an internal error, except exhausted
+/// memory and full disks, which have classes of their own.
 pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
     match error {
         DataFusionError::External(inner) => match inner.downcast::<Error>() {
@@ -173,14 +173,14 @@ pub(crate) fn signature(arguments: usize, volatility: Volatility) -> Signature {
 
 /// The name of the column that a call makes: equal calls have equal names and others have others.
 /// The default spells out all arguments, and DataFusion asks for the name at every level of an
-/// expression again and again.
+/// expression repeatedly.
 pub(crate) fn column_name(name: &str, id: impl std::hash::Hash, args: &[Expr]) -> String {
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((id, args));
     format!("{name}#{hash:016x}")
 }
 
-/// Runs a function over arrays, in which one value stands for all rows; over constants alone it runs
-/// for one row where `once` says that this tells all.
+/// Runs a function over arrays, in which one value may represent all rows; over constants alone it
+/// runs for one row if `once` allows that.
 pub(crate) fn over_arrays(
     args: &ScalarFunctionArgs,
     once: bool,
@@ -241,13 +241,13 @@ pub(crate) fn length_of_call(function: &ScalarUDF) -> usize {
     function.inner().downcast_ref::<CallUdf>().map_or(0, |udf| text_length(&udf.call))
 }
 
-/// The resolved call that a function of DataFusion's stands for.
+/// The resolved call of a function of DataFusion.
 pub(crate) fn as_call(function: &ScalarFunction) -> Option<&Arc<Call>> {
     function.func.inner().downcast_ref::<CallUdf>().map(|udf| &udf.call)
 }
 
 /// A call of a resolved function as an expression. `name` is what EXPLAIN shows; `waits` says that
-/// it counts only when a row comes, although its arguments are constants.
+/// it is evaluated only for a row, although its arguments are constants.
 pub(crate) fn call(name: &str, call: Call, args: Vec<Expr>, waits: bool) -> Expr {
     let is_fixed = call.is_deterministic() && !waits;
     let volatility = if is_fixed { Volatility::Immutable } else { Volatility::Volatile };
@@ -278,8 +278,7 @@ pub(crate) struct Units {
     pub(crate) digits: u8,
 }
 
-/// An expression of exact operators as a formula over what stands below them, which is added to
-/// `columns`.
+/// An expression of exact operators as a formula over its operands, which are added to `columns`.
 pub(crate) fn formula(expr: &Expr, units: &[Units], columns: &mut Vec<Expr>) -> Option<Formula> {
     match expr {
         Expr::Alias(alias) => formula(&alias.expr, units, columns),
@@ -386,7 +385,7 @@ struct OneGroup {
     inner: Box<dyn aggregate::Accumulator>,
 }
 
-/// The groups of rows that are all in one. Few accumulators look at them, so that making them anew
+/// The groups of rows that are all in one. Few accumulators look at them, so that making them again
 /// for each and every batch would cost as much as what is done with the rows.
 fn one_group(rows: usize) -> Cow<'static, [usize]> {
     static ZEROS: [usize; 1 << 15] = [0; 1 << 15];

@@ -1,8 +1,8 @@
-//! Functions over windows, as DataFusion runs them: one partition at a time, sorted.
+//! Window functions as DataFusion runs them: one sorted partition at a time.
 //!
 //! Ranks are DataFusion's own. Aggregates over frames are MySQL's aggregates: while only the end of
-//! a frame moves, rows are added to what was there; a frame whose beginning moves is computed anew,
-//! from the partial states of a tree where it is long.
+//! a frame moves, rows are added to the state; a frame whose beginning moves is computed again,
+//! from the partial states of a segment tree if it is long.
 
 mod tree;
 
@@ -25,7 +25,7 @@ use crate::datafusion_adapter::udf::{by_identity, into_datafusion, next_id, sign
 
 type DfResult<T> = Result<T, DataFusionError>;
 
-/// What is computed of a window.
+/// The function of a window.
 #[derive(Clone, Debug)]
 pub(crate) enum Over {
     /// An aggregate of the frame.
@@ -38,7 +38,7 @@ pub(crate) enum Over {
     Last,
 }
 
-/// A function over windows. `name` is what EXPLAIN shows, `ty` the type of what it gives.
+/// A window function. `name` is the name in EXPLAIN, `ty` the type of the result.
 pub(crate) fn window(name: &str, over: Over, ty: DataType, arguments: usize) -> Arc<WindowUDF> {
     Arc::new(WindowUDF::new_from_impl(WindowCall {
         name: name.to_ascii_lowercase(),
@@ -93,9 +93,9 @@ impl WindowUDFImpl for WindowCall {
 struct Frames {
     call: Arc<AggregateCall>,
     inner: Box<dyn Accumulator>,
-    /// How many of the columns are arguments; behind them is what the window is ordered by.
+    /// How many of the columns are arguments; the sort keys of the window follow.
     arguments: usize,
-    /// The rows that are in `inner`, and what they give.
+    /// The rows that are in `inner`, and their result.
     seen: Range<usize>,
     value: Option<ScalarValue>,
     /// Made for the first long frame whose beginning has moved.
@@ -110,7 +110,7 @@ impl Frames {
         Self { inner: call.accumulator(), call, arguments, seen: 0..0, value: None, tree: None }
     }
 
-    /// Brings what is held to the rows of a frame.
+    /// Updates the state to the rows of a frame.
     fn move_to(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<(), Error> {
         let grows = self.seen.start == frame.start && self.seen.end <= frame.end;
         if !grows && frame.len() > SHORT {

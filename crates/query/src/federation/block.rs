@@ -1,4 +1,4 @@
-//! What a query block must be like to be split, and the fragment text that its ranges run.
+//! Which query blocks can be split, and the SQL text of the fragment that their ranges run.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(crate) struct Block<'a> {
 pub(crate) struct BlockTable {
     /// The name under which columns are qualified.
     pub(crate) alias: String,
-    /// What is known of it.
+    /// The description of the table.
     pub(crate) table: Arc<RemoteTable>,
     /// Which factor of FROM it is: the item and, within it, 0 or the number of the join.
     place: (usize, usize),
@@ -65,7 +65,7 @@ pub(crate) struct BlockTable {
 }
 
 impl Binder<'_> {
-    /// Looks whether a query can be split. `None` when it has to go whole.
+    /// Checks whether a query can be split. `None` if it must run whole.
     pub(crate) async fn block<'q>(
         &self,
         link: &Link,
@@ -159,7 +159,7 @@ impl Binder<'_> {
         Ok(Some(tables))
     }
 
-    /// Looks a table up on its server; `None` when the server has to say what is wrong.
+    /// Looks a table up on its server; `None` if the server must report the error.
     pub(crate) async fn remote_table(
         &self,
         link: &Link,
@@ -226,7 +226,7 @@ impl Block<'_> {
     }
 
     /// The block with another select list, grouping, order and limit, as a query for the server.
-    /// `extra` goes on around it.
+    /// `extra` is the enclosing context.
     pub(crate) fn inner(
         &self,
         binder: &Binder<'_>,
@@ -282,7 +282,7 @@ impl Block<'_> {
     }
 }
 
-/// What stands after a fragment's grouping.
+/// The part after a fragment's grouping.
 #[derive(Default)]
 pub(crate) struct Tail {
     /// ORDER BY.
@@ -330,8 +330,8 @@ impl Binder<'_> {
     ) -> Result<(ScanRequest, String)> {
         let driving = block.driving();
         let options = &self.context.options;
-        // Several ranges a connection even out what the estimates got wrong; with joins every
-        // range may read the other tables anew, so there are no more than connections.
+        // Several ranges a connection even out errors of the estimates; with joins every range may
+        // read the other tables again, so there are no more than connections.
         let ranges = if block.tables.len() == 1 { options.streams * 4 } else { options.streams };
         let split = block.link.split(&driving.table, key, ranges).await?;
         let request = ScanRequest {
@@ -413,8 +413,8 @@ fn aggregates_outside(query: &ast::Query, scope: &Scope, tables: &[BlockTable]) 
     found
 }
 
-/// What of a query or expression keeps it from running in parts: it assigns variables, draws
-/// numbers, acts on the server, or calls functions of which nothing is known.
+/// The construct that keeps a query or expression from running in parts: it assigns variables,
+/// draws random numbers, has side effects on the server, or calls unknown functions.
 pub(crate) fn runs_once(on: &Dependence) -> bool {
     on.assigns || !on.random.is_empty() || !on.effects.is_empty() || calls_stored(on)
 }
@@ -435,7 +435,7 @@ fn must_run_once(query: &ast::Query, mode: Mode) -> bool {
     windows || runs_once(&ast_analysis::dependence(query, mode))
 }
 
-/// Whether a query asks for the time, which all servers must then be told.
+/// Whether a query evaluates the current time, which all servers must then receive.
 pub(crate) fn asks_time(query: &ast::Query, mode: Mode) -> bool {
     !ast_analysis::dependence(query, mode).time.is_empty()
 }

@@ -1,8 +1,8 @@
-//! The collations of what a fragment computes.
+//! The collations of a fragment's columns.
 //!
-//! What a server says of a text column in a result is the charset of our connection, not the
-//! collation under which the text compares. That of a plain column stands in the table's
-//! description; that of any other expression is asked with `COLLATION()`.
+//! The metadata of a result column names the charset of our connection, not the collation under
+//! which the text compares. The collation of a plain column is read from the table's description;
+//! that of any other expression is requested with `COLLATION()`.
 
 use arrow::array::{Array, AsArray};
 use futures::StreamExt;
@@ -17,8 +17,8 @@ use crate::binder::query::Binder;
 use crate::context::QueryContext;
 
 impl Binder<'_> {
-    /// Gives text columns of a fragment their true collations. `sources` are the expressions
-    /// behind the columns. `None` when the server cannot say.
+    /// Gives text columns of a fragment their true collations. `sources` are the expressions after
+    /// the columns. `None` if the server cannot answer.
     pub(crate) async fn true_columns(
         &self,
         block: &Block<'_>,
@@ -86,7 +86,7 @@ impl Block<'_> {
     }
 }
 
-/// What MIN or MAX is taken of.
+/// The argument of MIN or MAX.
 pub(super) fn extreme_argument(expr: &ast::Expr) -> Option<&ast::Expr> {
     let ast::Expr::Function(function) = expr else { return None };
     let call = crate::binder::aggregate::call_of(function).ok()?;

@@ -1,5 +1,5 @@
-//! What the outputs of a query determine that a server answers: its tables' keys and its conditions
-//! are looked at here, its rows are not.
+//! Functional dependencies among the outputs of a query that runs on a server, derived from its
+//! tables' keys and its conditions.
 
 use std::sync::Arc;
 
@@ -24,15 +24,15 @@ use crate::binder::select::{Block, Ordering};
 use crate::binder::select_list::items;
 use crate::binder::typed_expression::TypedExpr;
 
-/// The outputs of a query, and what they determine.
+/// The outputs of a query, and the dependencies among them.
 struct Known {
     outputs: Vec<Column>,
     facts: Facts,
 }
 
 impl Binder<'_> {
-    /// What the outputs of a query determine whose tables are on a server. Nothing of what is not
-    /// understood here.
+    /// The dependencies among the outputs of a query whose tables are on a server. Constructs that
+    /// are not understood give none.
     pub(crate) async fn remote_facts(&self, link: &Link, query: &ast::Query) -> Facts {
         if !self.context.options.only_full_group_by {
             return Facts::default();

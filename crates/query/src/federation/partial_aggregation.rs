@@ -1,10 +1,10 @@
-//! A grouped block, split: every range groups its own rows, the groups of all ranges are merged
+//! A grouped block, split: every range aggregates its own rows, and the partial states are merged
 //! here.
 //!
 //! A fragment selects the group keys, the arguments of `COUNT(DISTINCT ..)` as further keys, and a
-//! partial aggregate for each aggregate of the block. BlockContext it, `WEIGHT_STRING` turns text keys
-//! into bytes that compare as the text does under its collation on the server, so merging and
-//! ordering need no collation here.
+//! partial aggregate for each aggregate of the block. For text keys it also selects
+//! `WEIGHT_STRING`, bytes that compare as the text does under its collation on the server, so that
+//! merging and ordering need no collation here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::context::Flavour;
 use crate::datafusion_adapter::udf::from_datafusion;
 use pelorus_link::Estimate;
 
-/// How an aggregate of the block comes from what the fragments compute.
+/// How the result of an aggregate is merged from the fragments' partial aggregates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Merge {
     /// The parts of all ranges, merged: counts and sums added, extremes compared.
@@ -39,7 +39,7 @@ enum Merge {
     CountDistinct,
 }
 
-/// What the fragments of a grouped block compute.
+/// The columns that the fragments of a grouped block compute.
 struct Plan {
     /// The group keys, with their canonical text.
     keys: Vec<(String, ast::Expr)>,
@@ -54,7 +54,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Works out what the fragments compute; `None` when an aggregate cannot be merged.
+    /// Plans the columns of the fragments; `None` if an aggregate cannot be merged.
     fn of(block: &Block<'_>, keys: Vec<ast::Expr>, functions: &[ast::Function]) -> Option<Self> {
         let mut plan = Self {
             keys: Vec::new(),
@@ -120,7 +120,7 @@ impl Plan {
     }
 
     /// Notes the arguments of a `COUNT(DISTINCT ..)`. All of a block must have the same: with
-    /// several, every combination of their values would travel.
+    /// several, every combination of their values would be sent.
     fn further(&mut self, block: &Block<'_>, args: &[&ast::Expr]) {
         let list: Vec<_> =
             args.iter().map(|&arg| (canonical(arg, &block.scope), arg.clone())).collect();
@@ -230,7 +230,7 @@ pub(crate) fn invoke(name: &str, arg: ast::Expr) -> ast::Expr {
 }
 
 impl Binder<'_> {
-    /// Splits a grouped block (DISTINCT is grouping by everything). `None` when it has to go whole.
+    /// Splits a grouped block (DISTINCT is grouping by everything). `None` if it must run whole.
     pub(crate) async fn split_groups(
         &self,
         block: &Block<'_>,
@@ -461,7 +461,7 @@ impl Block<'_> {
         self.scope.find(&path, "").ok()??.value.origin.clone()
     }
 
-    /// The expressions that stand above grouping.
+    /// The expressions above the groups.
     fn above(&self) -> Vec<ast::Expr> {
         let items = self.items.iter().filter_map(|item| item.expr.clone());
         items
@@ -491,15 +491,15 @@ impl Weight {
 /// Longest text, in characters, whose key is padded to full length.
 const PADDED_CHARS_MAX: u32 = 512;
 
-/// The keys of the text columns that are compared; `None` when some column's values cannot be
-/// compared by bytes of the server's making.
+/// The keys of the text columns that are compared; `None` if some column's values cannot be
+/// compared by bytes that the server computes.
 ///
 /// Under PAD SPACE, `a` equals `a ` and sorts after `a` with a tab: only weights of texts padded to
-/// one length agree with that. `WEIGHT_STRING(x AS CHAR(n))` pads to n weights and cuts what is
-/// longer, so it does for collations of one weight a character. Under those of the Unicode algorithm
-/// a character may have many: there trailing weights of a space are taken off and one is put back,
-/// which makes equal what is equal, and orders all but a text and its continuation by a space and a
-/// control character. Under NO PAD the plain weights do.
+/// one length agree with that. `WEIGHT_STRING(x AS CHAR(n))` pads to n weights and truncates longer
+/// ones, so it does for collations of one weight a character. Under those of the Unicode algorithm
+/// a character may have many: there the trailing weights of a space are removed and one is added
+/// again, which preserves equality, and the order of all texts except of a text and its
+/// continuation by a space and a control character. Under NO PAD the plain weights do.
 pub(crate) fn weights(columns: &[Column], compared: &[bool]) -> Option<Vec<Weight>> {
     let mut weights = Vec::new();
     for (of, (column, _)) in columns.iter().zip(compared).enumerate().filter(|(_, it)| *it.1) {
@@ -554,7 +554,7 @@ pub(crate) fn with_weights(inner: &str, described: &[Column], weights: &[Weight]
     format!("SELECT {} FROM ({inner}) AS pelorus_t", items.join(", "))
 }
 
-/// Gives the columns their keys; the columns of the keys themselves are dropped.
+/// Attaches the keys to the columns; the columns of the keys themselves are dropped.
 pub(crate) fn attach_keys(mut typed: Vec<TypedExpr>, weights: &[Weight]) -> Vec<TypedExpr> {
     let keys = typed.split_off(typed.len() - weights.len());
     for (weight, key) in weights.iter().zip(keys) {

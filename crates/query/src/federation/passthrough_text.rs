@@ -1,4 +1,4 @@
-//! The text of a statement that a server gets as it was written.
+//! The text of a statement that runs unchanged on a server.
 
 use pelorus_error::{Error, Result};
 use pelorus_link::{Link, SessionSettings};
@@ -70,10 +70,10 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
 /// Names in a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
-    /// What stands in front of a dot and may be a database, each once. Not those of functions in
-    /// `sys`, which are for everybody.
+    /// Names before a dot that may be databases, each once, except for functions in `sys`, which
+    /// all accounts may call.
     qualifiers: Vec<String>,
-    /// What stands in front of a parenthesis, without a database.
+    /// Names before a parenthesis, without a database.
     called: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds where the tables of a query live.
+//! Placement: finds the servers that store the tables of a query.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! A query that one server could answer: split where that pays, else a leaf of the plan as it is.
+//! A query that one server could answer: split if the estimate favours it, else sent whole as a
+//! leaf of the plan.
 
 use std::collections::HashSet;
 
@@ -27,11 +28,11 @@ impl Binder<'_> {
         Ok(BoundQuery { facts: self.remote_facts(link, query).await, ..bound })
     }
 
-    /// Splits a query over ranges, or takes it apart into queries that can be split. `None` when
-    /// the server should have it whole.
+    /// Splits a query over ranges, or takes it apart into queries that can be split. `None` if it
+    /// should run whole on the server.
     ///
     /// # Errors
-    /// Only when a server cannot be reached or somebody cancels: whatever else goes wrong, the
+    /// Only if a server cannot be reached or the query is cancelled: in all other cases the
     /// server's own answer or error is the right one.
     pub(crate) async fn split(
         &self,
@@ -72,8 +73,8 @@ impl Binder<'_> {
         Ok(split.then_some(bound))
     }
 
-    /// Whether a query has parts of its own that may be worth splitting, and reads no large table
-    /// beside them.
+    /// Whether a query has parts of its own that may be worth splitting, and reads no other large
+    /// table.
     async fn is_composite(&self, link: &Link, query: &ast::Query) -> Result<bool> {
         let block = match query.body.as_ref() {
             SetExpr::SetOperation { .. } => return Ok(true),
@@ -168,7 +169,7 @@ impl Binder<'_> {
         Ok(BoundQuery::new(plan, columns))
     }
 
-    /// The one server that could answer the statement as it is, if there is one.
+    /// The one server that could answer the statement unchanged, if there is one.
     pub(crate) fn only_server(&self) -> Result<Option<Link>> {
         Ok(match place(self.context, &self.parsed.query, &Default::default())? {
             Place::Server(link) => Some(link),
@@ -177,7 +178,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether an error stands whoever plans the query.
+/// Whether an error is final, however the query is planned.
 pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error.code().class(), Class::Unavailable | Class::Cancelled)
 }

@@ -1,11 +1,11 @@
-//! Passthrough or split: the server's own estimate says what a statement costs it.
+//! Routing: passthrough or split, decided by the server's own estimate of a statement's cost.
 
 use pelorus_link::Estimate;
 
 use crate::context::PlanOptions;
 
-/// Whether the server should take the statement as a whole: it knows the answer already, or it
-/// expects to look at fewer rows than splitting is worth.
+/// Whether the statement should run whole on the server: the server knows the answer already, or
+/// expects to examine fewer rows than splitting is worth.
 pub(crate) fn takes_whole(estimate: &Estimate, options: &PlanOptions) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "estimates are rough anyway")]
     let few = estimate.rows_examined < options.split_rows_min as f64;

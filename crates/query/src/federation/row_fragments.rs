@@ -1,5 +1,5 @@
-//! A block that returns rows as they are, split: every range filters and computes, here the rows
-//! are put one after another, or sorted and cut when the block orders them.
+//! A block that returns rows, split: every range filters and computes its rows, and the results are
+//! concatenated here, or merged and limited if the block has an ORDER BY.
 //!
 //! With ORDER BY and LIMIT every range sends its own first rows only.
 
@@ -18,7 +18,7 @@ use crate::binder::query::{Binder, BoundColumn, BoundQuery, Limit, ordered, sort
 use crate::context::QueryContext;
 
 impl Binder<'_> {
-    /// Splits a block without groups. `None` when it has to go whole.
+    /// Splits a block without groups. `None` if it must run whole.
     pub(crate) async fn split_rows(
         &self,
         block: &Block<'_>,

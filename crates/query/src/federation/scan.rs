@@ -1,4 +1,4 @@
-//! A fragment over ranges as a leaf of a DataFusion plan.
+//! The scan of a fragment over its ranges, as a leaf of a DataFusion plan.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use crate::binder::query::{Binder, column_expr};
 use crate::binder::typed_expression::TypedExpr;
 use crate::datafusion_adapter::udf::{from_datafusion, into_datafusion};
 
-/// What a statement asks of servers, for EXPLAIN and for what `SHOW WARNINGS` says afterwards.
+/// The statements that a query sends to servers, for EXPLAIN and for the later warnings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Journal(Arc<Mutex<Vec<Entry>>>);
 
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) ranges: usize,
     /// The first range's statement.
     pub(crate) sql: String,
-    /// What happened, once it ran.
+    /// The report of the execution, once it ran.
     pub(crate) report: Option<Arc<ScanReport>>,
 }
 
@@ -61,7 +61,7 @@ impl Journal {
     }
 }
 
-/// A fragment that starts when its rows are asked for.
+/// A fragment that starts at the first poll.
 struct FragmentStream {
     link: Link,
     /// The moment that all fragments of the statement on this link share.

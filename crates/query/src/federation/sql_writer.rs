@@ -1,5 +1,5 @@
-//! Writes a tree as text for a linked server: tables qualified by the server's names, and what
-//! belongs to our session replaced by its value.
+//! Writes a syntax tree as SQL text for a linked server: tables are qualified by the server's
+//! names, and session-dependent values of this side are replaced by literals.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::context::{Database, QueryContext};
 /// Rewrites a query, all of whose tables are on one server, for that server.
 ///
 /// # Errors
-/// 1235 for what the server would evaluate in its own session instead of ours.
+/// 1235 for constructs that the server would evaluate in its own session instead of ours.
 pub(crate) fn for_server(context: &QueryContext, query: &ast::Query) -> Result<ast::Query> {
     Ok(rewrite(context, query)?.0)
 }
@@ -40,7 +40,7 @@ pub(crate) fn rewrite(context: &QueryContext, query: &ast::Query) -> Result<(ast
 /// Writes a condition on one table for its server.
 ///
 /// # Errors
-/// 1235 for what has no text that the server reads alike.
+/// 1235 for constructs without a text that has the same meaning on the server.
 pub(crate) fn expression(context: &QueryContext, expr: &ast::Expr) -> Result<String> {
     let mut copy = expr.clone();
     let mut rewriter = Rewriter { context, real: HashSet::new(), ours: false, error: None };

@@ -1,9 +1,10 @@
-//! Joins that try very many pairs of rows: they can be stopped, and leave the threads to others.
+//! Cancellable joins: a join over very many pairs of rows runs in a task that can be stopped and
+//! that yields the thread.
 //!
-//! A join with a condition that few pairs meet tries billions of them before it has a batch to give,
-//! and does not give way meanwhile: on the threads of sessions it would stop the whole server, and
-//! nobody could kill it. So such a join runs in a task of its own, and its condition looks, batch by
-//! batch, whether somebody still waits for the rows. Joins that give batches all the time give way
+//! A join with a selective condition tries billions of pairs before it returns a batch, and does
+//! not yield meanwhile: on the threads of sessions it would block the whole server, and `KILL`
+//! could not stop it. Such a join therefore runs in a task of its own, and its condition checks
+//! batch by batch whether the consumer still waits. Joins that return batches frequently yield
 //! after some of them.
 
 use std::fmt;
@@ -41,7 +42,7 @@ use crate::datafusion_adapter::udf::into_datafusion;
 type DfResult<T> = Result<T, DataFusionError>;
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Whether nobody waits for the rows of a query any more.
+/// Whether the consumer of a query's rows is gone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
@@ -52,7 +53,7 @@ impl Stop {
     }
 
     fn set(&self) {
-        // Ordering: nothing else is told by it.
+        // Ordering: no other data depends on it.
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -65,7 +66,7 @@ impl Stop {
     }
 }
 
-/// The rows of a query for which somebody waits.
+/// The rows of a query that a consumer awaits.
 struct Awaited {
     rows: SendableRecordBatchStream,
     stop: Stop,
@@ -119,8 +120,8 @@ pub(crate) fn watched(plan: Plan, stop: &Stop) -> DfResult<Plan> {
     .data()
 }
 
-/// Of 128 steps that a task has before it must give way, each join takes one before it asks what is
-/// below it. If none is left when the lowest is reached, the task begins at the top again, for ever.
+/// Of 128 steps that a task has before it must yield, each join takes one before it polls its
+/// input. If none is left when the lowest is reached, the task begins at the top again, for ever.
 const MAX_NESTED: usize = 32;
 
 /// A join whose condition is watched; `None` of anything else.
@@ -162,7 +163,7 @@ fn watched_filter(filter: &JoinFilter, stop: &Stop) -> JoinFilter {
     JoinFilter::new(Arc::new(watched), columns, schema)
 }
 
-/// A condition of a join that looks whether it is still asked.
+/// A condition of a join that checks for cancellation.
 #[derive(Clone, Debug)]
 struct CancellableCondition {
     inner: Arc<dyn PhysicalExpr>,
@@ -243,7 +244,7 @@ impl PhysicalExpr for CancellableCondition {
     }
 }
 
-/// A join in tasks of its own, so that whoever waits for its rows can stop waiting.
+/// A join in tasks of its own, so that the consumer of its rows can stop waiting.
 #[derive(Clone, Debug)]
 struct SpawnedExec(Plan);
 

@@ -1,19 +1,19 @@
-//! Rows that are computed once and read by each who names them: those of common table expressions
-//! that could be others the second time.
+//! Materialised common table expressions: the plan is executed once, and every reference reads the
+//! same rows.
 //!
-//! Every reference has a plan for the same rows, under a node with the same number. Who reads first
-//! has its plan carried out to the end, in a task, so that it goes on whether this reader waits for
-//! another one, or for none any more; all others get what was found. Nothing that stands above a
-//! node, no condition and no LIMIT, may go below it: what one reader leaves out another may want. So
-//! the optimizer does not see what is below, which is optimised by itself. Nodes whose number stands
-//! once are left out before: most common table expressions have one reference.
+//! Every reference has a plan for the same rows, under a node with the same number. The first
+//! consumer executes the plan to its end, in a task that runs on even if this consumer waits for
+//! another or is gone; later consumers read the buffered batches. No condition and no LIMIT above a
+//! node may be pushed below it, since another reference may need the rows. The optimizer therefore
+//! does not see the plan below a node, which is optimised separately. Nodes whose number occurs
+//! once are removed before: most common table expressions have one reference.
 //!
-//! Subqueries of a materialised CTE that are values are materialised as well. DataFusion looks for them from the
-//! top of each block, through what the block reads, and carries them out in front of the block: for
-//! each block that reads the plan anew, though all of them want the same rows of a server.
+//! Scalar subqueries of a materialised CTE are materialised as well. DataFusion collects them from
+//! the top of each block, through the block's inputs, and executes them before the block: once for
+//! each block that reads the plan, although all of them need the same rows of a server.
 //!
-//! What was found belongs to one physical plan, and such a plan is executed once: a statement that
-//! is executed again has new rows, and those that run at the same time have nothing in common.
+//! The buffered rows belong to one physical plan, and such a plan is executed once: a statement
+//! that is executed again computes new rows, and concurrent executions share nothing.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -64,7 +64,7 @@ pub(crate) fn materialize(id: u64, name: &str, input: LogicalPlan) -> LogicalPla
     MaterializedCte { id, name: name.to_owned(), input, is_shut: false }.into_plan()
 }
 
-/// The same plan that keeps nothing but what is read more than once, for the optimizer.
+/// The same plan that materialises only CTEs with several references, for the optimizer.
 pub(crate) fn materialize_shared(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     let mut readers: HashMap<u64, usize> = HashMap::new();
     plan.apply_with_subqueries(|node| {
@@ -96,8 +96,8 @@ pub(crate) fn materialize_shared(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     .data()
 }
 
-/// The same plan that keeps the values of its subqueries, at any depth. Those that depend on the
-/// row become joins, which are carried out where they stand.
+/// The same plan with materialised subquery values, at any depth. Those that depend on the row
+/// become joins, which are executed in place.
 fn with_materialized_values(name: &str, input: LogicalPlan) -> DfResult<LogicalPlan> {
     let kept_value = |subquery: Subquery| -> DfResult<Subquery> {
         // A second row is an error, however many there are.
@@ -122,7 +122,7 @@ fn with_materialized_values(name: &str, input: LogicalPlan) -> DfResult<LogicalP
         .data()
 }
 
-/// A plan that is optimised but for what is shut, with that optimised too.
+/// A plan that is optimised except for its hidden inputs, with these optimised too.
 fn opened(plan: LogicalPlan, session: &dyn Session) -> DfResult<LogicalPlan> {
     plan.transform_up_with_subqueries(|node| {
         Ok(match as_materialized(&node).filter(|cte| cte.is_shut) {
@@ -161,7 +161,7 @@ struct MaterializedCte {
     /// The name of the common table expression.
     name: String,
     input: LogicalPlan,
-    /// Whether nobody sees the input.
+    /// Whether the input is hidden.
     is_shut: bool,
 }
 
@@ -259,7 +259,7 @@ struct Whole {
 
 type Reading = Shared<BoxFuture<'static, Result<Arc<Whole>, Arc<DataFusionError>>>>;
 
-/// Rows for several readers, from when the first of them asks.
+/// Rows for several consumers, from the first poll on.
 #[derive(Default)]
 struct Rows(Mutex<Option<Reading>>);
 
@@ -440,7 +440,7 @@ mod tests {
         }
     }
 
-    /// A reader whose own plan counts how often it is carried out.
+    /// A reader whose own plan counts how often it is executed.
     fn reader(name: &str, rows: usize, runs: &Arc<AtomicUsize>, of: &Arc<Rows>) -> CteScanExec {
         let schema = Arc::new(Schema::new(vec![Field::new(name, DataType::Int64, true)]));
         let numbers = Numbers { schema: Arc::clone(&schema), rows, runs: Arc::clone(runs) };

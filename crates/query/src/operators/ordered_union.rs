@@ -1,8 +1,9 @@
-//! The arms of UNION ALL one after another, where somebody sees which comes first.
+//! An ordered UNION ALL: its inputs run one after another if the order of their rows is observable.
 //!
-//! Arms run side by side, and their rows come in any order. It shows where rows are written, of which
-//! the last with a key stays, and where a LIMIT without ORDER BY takes the first ones: there MySQL
-//! begins an arm when the one before it has given all its rows, and so do we.
+//! By default the inputs run in parallel, and their rows arrive in any order. The order is
+//! observable if the rows are written, where the last row with a key wins, and if a LIMIT without
+//! ORDER BY takes the first rows. In these cases MySQL starts an input after the previous one has
+//! returned all its rows, and so does this operator.
 
 use std::fmt;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ impl PhysicalOptimizerRule for Arms {
     }
 }
 
-/// Puts in order what a LIMIT takes the first rows of.
+/// Orders the unions of which a LIMIT takes the first rows.
 fn limited(plan: Plan) -> DfResult<Transformed<Plan>> {
     let gathered = plan.downcast_ref::<CoalescePartitionsExec>();
     let Some((gathered, fetch)) = gathered.and_then(|it| Some((it, it.fetch()?))) else {

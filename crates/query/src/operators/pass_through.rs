@@ -16,7 +16,7 @@ use crate::datafusion_adapter::udf::DfResult;
 /// A physical plan.
 pub(crate) type Plan = Arc<dyn ExecutionPlan>;
 
-/// What such an operator does.
+/// The behaviour of such an operator.
 pub(crate) trait PassThrough: Default + fmt::Debug + Send + Sync + 'static {
     /// The operator's name in EXPLAIN.
     const NAME: &'static str;

@@ -1,10 +1,9 @@
-//! Groups of small whole numbers: a table that has a place for each combination of values stands in
-//! for the hash table of a partial aggregation.
+//! Perfect-hash aggregation: groups by small integers in an array with a place for each combination
+//! of values, instead of the hash table of a partial aggregation.
 //!
 //! Dashboards group by days of the week, years, states, or texts that a scan has numbered: a few
-//! values close together. Where the keys of a batch span more places than a table has, what was
-//! aggregated so far is given away as it is, and DataFusion's own operator goes on with the rest:
-//! nothing is lost by having tried.
+//! values close together. If the keys of a batch span more places than the array has, the groups so
+//! far are emitted, and DataFusion's own operator aggregates the rest: the attempt costs nothing.
 
 mod exec;
 mod table;
@@ -21,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, InputOrderMode, PhysicalExpr};
 use self::exec::PerfectHashAggregateExec;
 use self::table::is_small_number;
 
-/// Puts the table in front of partial aggregations by whole numbers.
+/// Puts the perfect-hash table before partial aggregations by integers.
 #[derive(Debug)]
 pub(crate) struct PerfectHashAggregate;
 

@@ -1,12 +1,11 @@
-//! Batches of a few MiB at most for operators that hold them.
+//! Cuts wide batches into pieces of a few MiB for operators that buffer them.
 //!
-//! A scan gives thousands of rows at a time, whatever their width, and some are slices of arrays that
-//! are much larger. A sort that holds such a batch holds all of it, counts all of it, and cannot
-//! spill a part of it. So wide batches are cut into pieces in front of those operators, each with
-//! memory of its own.
+//! A scan returns thousands of rows at a time, whatever their width, and some are slices of arrays
+//! that are much larger. A sort that buffers such a batch holds all of it, counts all of it, and
+//! cannot spill a part of it. Wide batches are therefore copied into pieces before those operators.
 //!
-//! And where a query has run out of memory once, LIMITs of many rows are no longer kept in memory
-//! but sorted like everything else, which can spill.
+//! If a query has run out of memory once, LIMITs of many rows are no longer buffered in memory but
+//! sorted, which can spill.
 
 use std::sync::Arc;
 use std::{fmt, iter};
@@ -39,7 +38,7 @@ use crate::operators::materialized_cte::CteScanExec;
 
 type DfResult<T> = Result<T, DataFusionError>;
 
-/// Cuts wide batches in front of what holds them.
+/// Cuts wide batches before operators that buffer them.
 #[derive(Debug)]
 pub(crate) struct Rebatch {
     bytes: usize,
@@ -102,8 +101,8 @@ fn is_wide(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.schema().fields().iter().any(|field| field.data_type().primitive_width().is_none())
 }
 
-/// How many rows a batch has at most in a plan that may hold so many bytes. A merge of what was
-/// spilled holds several batches of each part: the fewer of them fit, the more often it is written.
+/// How many rows a batch has at most in a plan that may hold so many bytes. A merge of spilled data
+/// holds several batches of each part: the fewer of them fit, the more often the data is written.
 pub(crate) fn batch_rows(plan: &Arc<dyn ExecutionPlan>, memory: usize) -> usize {
     /// Enough for groups, which seldom spill, in batches of the usual size.
     const AMPLE: usize = 128 << 20;
@@ -229,7 +228,7 @@ impl ExecutionPlan for RebatchExec {
     }
 }
 
-/// Batches one after another, each made when it is asked for.
+/// Batches one after another, each built on demand.
 type Pieces = Box<dyn Iterator<Item = DfResult<RecordBatch>> + Send>;
 
 fn one(batch: DfResult<RecordBatch>) -> Pieces {
@@ -252,7 +251,7 @@ fn pieces(batch: RecordBatch, bytes: usize) -> Pieces {
 
 /// How many rows a piece of a batch has; `None` where it can stay as it is.
 fn rows_of_piece(batch: &RecordBatch, bytes: usize) -> DfResult<Option<usize>> {
-    /// What arrays may hold beyond their rows.
+    /// Bytes that arrays may hold in addition to their rows.
     const SLACK: usize = 64 << 10;
     let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
     let own = sizes.sum::<Result<usize, _>>()?;

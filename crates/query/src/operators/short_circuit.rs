@@ -1,10 +1,11 @@
-//! Expressions whose parts are computed only for the rows that reach them.
+//! Short-circuit evaluation: an argument that can fail or warn is evaluated only for the rows that
+//! reach it.
 //!
-//! DataFusion computes the arguments of a function for all rows. Where an argument can leave an
-//! error or a warning ([`Call::is_fallible`]), MySQL computes it for the rows that reach it alone:
-//! the branch of an IF that is taken, what follows a true condition in AND. Such an expression
-//! becomes one function of its own. Its arguments are the parts below that can do no harm; the
-//! rest is a tree in here, through which each row goes as it does in MySQL.
+//! DataFusion evaluates the arguments of a function for all rows. If an argument can leave an error
+//! or a warning ([`Call::is_fallible`]), MySQL evaluates it only for the rows that reach it: the
+//! chosen branch of an IF, the part after a true condition in AND. Such an expression becomes one
+//! function of its own. Its arguments are the subexpressions that cannot fail; the rest is a tree
+//! inside the function, through which each row passes as in MySQL.
 
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ pub(crate) fn is_fallible(expr: &Expr) -> bool {
     found.unwrap_or(true)
 }
 
-/// Whether an expression can be a part of a lazy one: not what DataFusion has to find in the plan
-/// to make a join of it.
+/// Whether an expression can be a part of a short-circuit one: not a subquery, which DataFusion
+/// must find in the plan to make a join of it.
 pub(crate) fn is_plain(expr: &Expr) -> bool {
     let is_query = |part: &Expr| {
         matches!(part, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_))

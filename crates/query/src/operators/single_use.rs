@@ -1,8 +1,9 @@
-//! Inputs that are executed once.
+//! Inputs that are executed only once.
 //!
-//! DataFusion's nested loop join executes its left input again when that does not fit into memory, and
-//! other operators can be executed once (a RepartitionExec panics). The second execution is refused
-//! here for lack of memory, after which the statement is tried again as one with little memory.
+//! DataFusion's nested loop join executes its left input again if that does not fit into memory,
+//! and other operators can be executed once (a RepartitionExec panics). A second execution is
+//! refused here with an out-of-memory error, after which the statement is tried again with a plan
+//! for little memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +47,7 @@ fn guarded(plan: Plan) -> DfResult<Transformed<Plan>> {
     Ok(Transformed::yes(plan.replace_children(children, keep)?))
 }
 
-/// Rows of one partition that are asked for once.
+/// Rows of one partition that are polled once.
 #[derive(Debug, Default)]
 struct Once(AtomicBool);
 

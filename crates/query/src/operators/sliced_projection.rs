@@ -1,12 +1,12 @@
-//! Expressions that may give much of few rows (`REPEAT`, `CONCAT` of long texts) run over a part of a
-//! batch at a time.
+//! Sliced projections: expressions that may return much for few rows (`REPEAT`, `CONCAT` of long
+//! texts) run over a part of a batch at a time.
 //!
-//! A batch has thousands of rows, and a text of a megabyte in each of them is more than a machine has.
-//! The functions count what they give ([`pelorus_functions::EvalContext`]) and fail where the memory
-//! of the statement ends. So projections that can be large begin with few rows, take as many more as
-//! what came of them allows, and fewer when memory has ended: they fail where one row is too much.
-//! Conditions and arguments of aggregates, whose own values are small as a rule, are computed for a
-//! part of the rows after the other when memory has ended.
+//! A batch has thousands of rows, and a text of a megabyte in each of them exceeds the memory of a
+//! machine. The functions count the bytes that they return ([`pelorus_functions::EvalContext`]) and
+//! fail at the statement's memory limit. Projections that can be large therefore begin with few
+//! rows, take more as the size of the results allows, and fewer after a memory failure: they fail
+//! only if a single row is too large. Conditions and arguments of aggregates, whose own values are
+//! usually small, are evaluated part by part after a memory failure.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -250,7 +250,7 @@ struct Slicer {
     bytes: usize,
 }
 
-/// What is left of a batch.
+/// The rest of a batch.
 struct Rest {
     batch: Option<RecordBatch>,
     from: usize,

@@ -1,7 +1,7 @@
-//! What window functions hold, counted as memory of the query.
+//! Counts the rows that window functions buffer as memory of the query.
 //!
-//! DataFusion's operator for windows that reach to the end of a partition keeps all rows of its
-//! input, twice while it puts them together, and counts none of them.
+//! DataFusion's operator for windows that reach to the end of a partition buffers all rows of its
+//! input, twice while it concatenates them, and counts none of them.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! DataFusion's rule that pushes conditions down, but not below groups that are there without rows.
+//! DataFusion's filter pushdown, except below groups that exist without rows.
 //!
 //! An aggregate without GROUP BY has one row over no rows, as the totals of WITH ROLLUP have. A
-//! condition on that row which names no column (a constant of a derived table, an EXISTS) is not one
-//! on the rows below: DataFusion 55 pushes it there, and the row stays.
+//! condition on that row which names no column (a constant of a derived table, an EXISTS) is not
+//! one on the rows below: DataFusion 55 pushes it below the aggregate, and the row stays.
 
 use std::sync::Arc;
 

@@ -1,13 +1,15 @@
-//! What is constant in a part of a plan, and not in all of it.
+//! Hides columns that are constant in a part of a plan only, which DataFusion takes for constant
+//! everywhere.
 //!
-//! DataFusion leaves sorts and merges of groups out where a column is constant. It takes two for
-//! constant that are not (version 55):
+//! DataFusion omits sorts and merges of groups if a column is constant. It wrongly infers two kinds
+//! of constants (version 55):
 //!
-//! - A constant of the side of an outer join whose rows may be missing, where it is NULL.
-//! - A constant of each arm of a UNION ALL, another one in each. The arms are sorted by the other
-//!   columns only, which is right, but a LIMIT then takes the best rows by these, whatever their arm.
+//! - A constant of the nullable side of an outer join, which is NULL in unmatched rows.
+//! - A constant of each input of a UNION ALL, different in each. The inputs are sorted by the other
+//!   columns only, which is right, but a LIMIT then takes the first rows by these, whatever their
+//!   input.
 //!
-//! Nobody is told of such constants here.
+//! This rule removes such constants from the plan's properties.
 
 use std::fmt;
 use std::sync::Arc;
@@ -95,7 +97,7 @@ fn parts(plan: &Plan) -> Vec<bool> {
     }
 }
 
-/// The same rows, of which nobody knows that a column is constant.
+/// The same rows, without the property that a column is constant.
 #[derive(Clone, Debug)]
 struct OuterJoinConstantsExec {
     input: Plan,

@@ -1,4 +1,4 @@
-//! The real tables of a query: those that no `WITH` hides.
+//! The base tables of a query: table names that no `WITH` hides.
 
 use std::ops::ControlFlow;
 
@@ -19,8 +19,8 @@ pub struct TableReference {
     pub alias: Option<String>,
 }
 
-/// All real tables of a query and its subqueries, once for every place where they stand; names
-/// that a `WITH` defines are left out where they hide a table.
+/// All base tables of a query and its subqueries, once for every occurrence; names that a `WITH`
+/// defines are left out where they hide a table.
 pub fn table_references(query: &Query) -> Vec<TableReference> {
     let mut scopes = Scopes::default();
     let mut out = Vec::new();
@@ -136,7 +136,7 @@ impl Rename<'_> {
                 self.wildcards(left);
                 self.wildcards(right);
             }
-            // A query in parentheses is visited by itself.
+            // A query in parentheses is visited separately.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of the questions about trees.
+//! Tests of the analysis of syntax trees.
 
 use super::*;
 use crate::{parse_expression, parse_query};

@@ -1,13 +1,13 @@
-//! One way through a tree for all questions about it.
+//! A generic traversal of the syntax tree, which all analyses use.
 //!
-//! Every visitor type of `sqlparser` compiles its own copy of the way through all its nodes, of
-//! which there are hundreds; asking through one closure keeps that to one copy.
+//! Every visitor type of `sqlparser` compiles its own copy of the traversal through all its nodes,
+//! of which there are hundreds; calling one closure keeps that to one copy.
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Query, TableFactor, Visit, Visitor};
 
-/// What is met on the way, in the order of the text.
+/// A node of the traversal, in the order of the text.
 #[derive(Debug)]
 pub enum Node<'a> {
     /// A query begins, with its `WITH` still to come.

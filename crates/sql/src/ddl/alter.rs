@@ -1,4 +1,4 @@
-//! `ALTER TABLE`.
+//! Parses `ALTER TABLE`.
 
 use super::definition::ColumnDefinition;
 use super::key::Constraint;
@@ -6,7 +6,7 @@ use super::statement::{AlterAction, AlterTable, PartitionList, Place};
 use crate::parse::cursor::{Parser, Result};
 
 impl Parser<'_> {
-    /// What stands behind `ALTER TABLE`.
+    /// The part after `ALTER TABLE`.
     pub(super) fn alter_table(&mut self) -> Result<AlterTable> {
         let if_exists = self.if_exists();
         let table = self.table_name()?;

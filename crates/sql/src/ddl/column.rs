@@ -1,4 +1,4 @@
-//! Columns with their attributes.
+//! Parses column definitions with their attributes.
 
 use sqlparser::ast::{Expr, UnaryOperator};
 
@@ -54,7 +54,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads one attribute; `false` at what is none.
+    /// Parses one attribute; `false` at another token.
     fn column_attribute(&mut self, column: &mut ColumnDefinition) -> Result<bool> {
         if self.take_words(&["NOT", "NULL"]) {
             column.nullable = Some(false);
@@ -114,7 +114,7 @@ impl Parser<'_> {
         self.option_of(name).map(Some)
     }
 
-    /// What stands behind `DEFAULT`.
+    /// The part after `DEFAULT`.
     pub(super) fn column_default(&mut self) -> Result<ColumnDefault> {
         if let Some(digits) = self.current_timestamp()? {
             return Ok(ColumnDefault::CurrentTimestamp(digits));
@@ -164,7 +164,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// `CURRENT_TIMESTAMP[(n)]`, `NOW([n])` and their synonyms: the digits behind the seconds.
+    /// `CURRENT_TIMESTAMP[(n)]`, `NOW([n])` and their synonyms: the digits after the seconds.
     fn current_timestamp(&mut self) -> Result<Option<u32>> {
         let words = ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"];
         if !self.is_any_word(&words) {
@@ -215,7 +215,8 @@ impl Parser<'_> {
         Ok(expression)
     }
 
-    /// The text from a position to here, with a blank for whatever stands between two tokens.
+    /// The text from a position to here, with a blank between tokens for any white space or
+    /// comment.
     pub(crate) fn plain_since(&self, position: usize) -> String {
         let mut out = String::new();
         let mut end = None;

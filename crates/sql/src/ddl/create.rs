@@ -1,4 +1,4 @@
-//! `CREATE TABLE`.
+//! Parses `CREATE TABLE`.
 
 use super::definition::TableDefinition;
 use super::key::Constraint;
@@ -6,7 +6,7 @@ use super::statement::Pending;
 use crate::parse::cursor::{Parser, Result};
 
 impl Parser<'_> {
-    /// What stands behind `CREATE [TEMPORARY] TABLE`, with the query apart.
+    /// The part after `CREATE [TEMPORARY] TABLE`, with the query apart.
     pub(super) fn create_table(&mut self, temporary: bool) -> Result<(TableDefinition, Pending)> {
         let if_not_exists = self.if_not_exists();
         let mut table = TableDefinition::new(self.table_name()?);

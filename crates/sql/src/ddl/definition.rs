@@ -1,4 +1,4 @@
-//! What a definition of a table says, as plain data.
+//! [`TableDefinition`]: the content of a table definition as plain data.
 
 use sqlparser::ast::Expr;
 
@@ -24,15 +24,15 @@ pub struct TableDefinition {
     pub if_not_exists: bool,
     /// The new table.
     pub name: TableName,
-    /// The table behind `LIKE`; everything else is empty then.
+    /// The table after `LIKE`; everything else is empty then.
     pub like: Option<TableName>,
     /// The columns in order.
     pub columns: Vec<ColumnDefinition>,
-    /// Keys that were defined beside the columns, in order.
+    /// Keys that were defined separately from the columns, in order.
     pub keys: Vec<KeyDefinition>,
     /// Foreign keys, in order.
     pub foreign_keys: Vec<ForeignKey>,
-    /// `CHECK` constraints beside the columns, in order.
+    /// `CHECK` constraints separate from the columns, in order.
     pub checks: Vec<CheckDefinition>,
     /// Options of the table in order; look them up with [`TableDefinition::option`].
     pub options: Vec<TableOption>,
@@ -103,7 +103,7 @@ pub struct QuerySource {
     pub text: String,
     /// The query as read.
     pub parsed: Parsed,
-    /// What happens to rows with a key that is there: `IGNORE` is `Some(false)`, `REPLACE` is
+    /// The handling of rows with a duplicate key: `IGNORE` is `Some(false)`, `REPLACE` is
     /// `Some(true)`.
     pub duplicates: Option<bool>,
 }
@@ -131,7 +131,7 @@ pub struct ColumnDefinition {
     pub nullable: Option<bool>,
     /// `DEFAULT ...`
     pub default: Option<ColumnDefault>,
-    /// `ON UPDATE CURRENT_TIMESTAMP`: the digits behind the seconds.
+    /// `ON UPDATE CURRENT_TIMESTAMP`: the digits after the seconds.
     pub on_update: Option<u32>,
     /// `AUTO_INCREMENT`
     pub auto_increment: bool,
@@ -162,7 +162,7 @@ pub enum ColumnDefault {
     Literal(Expression),
     /// `(expr)`, without these parentheses.
     Expression(Expression),
-    /// `CURRENT_TIMESTAMP`, `NOW()` and their synonyms: the digits behind the seconds.
+    /// `CURRENT_TIMESTAMP`, `NOW()` and their synonyms: the digits after the seconds.
     CurrentTimestamp(u32),
     /// `ALTER ... DROP DEFAULT` of a column that can be NULL: not even NULL. Only texts that are
     /// kept have words for it: `NO DEFAULT`.
@@ -183,7 +183,7 @@ impl ColumnDefinition {
 /// `GENERATED ALWAYS AS (...)`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// What is computed, without the parentheses.
+    /// The expression, without the parentheses.
     pub expression: Expression,
     /// `STORED`, or MariaDB's `PERSISTENT`.
     pub stored: bool,
@@ -194,10 +194,10 @@ pub struct Generated {
 pub struct TypeName {
     /// Which type; synonyms are resolved.
     pub base: Base,
-    /// `(n)`: the display width of integers, characters, bytes, bits, digits, digits behind the
+    /// `(n)`: the display width of integers, characters, bytes, bits, digits, digits after the
     /// seconds, dimensions. For `TEXT(n)` the characters that the type must hold at least.
     pub length: Option<u32>,
-    /// The digits behind the point of `(p, s)`.
+    /// The digits after the point of `(p, s)`.
     pub scale: Option<u32>,
     /// `UNSIGNED`, also by `ZEROFILL`.
     pub unsigned: bool,
@@ -209,7 +209,7 @@ pub struct TypeName {
     pub charset: Option<String>,
     /// `COLLATE`, in lower case.
     pub collation: Option<String>,
-    /// `BINARY` behind a text type: the `_bin` collation of its charset.
+    /// `BINARY` after a text type: the `_bin` collation of its charset.
     pub binary: bool,
 }
 
@@ -260,7 +260,7 @@ pub enum Base {
     Inet6,
 }
 
-/// What a key is for.
+/// The kind of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// `PRIMARY KEY`
@@ -278,11 +278,11 @@ pub enum KeyKind {
 /// A key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyDefinition {
-    /// What it is for.
+    /// Its kind.
     pub kind: KeyKind,
     /// Its name, or that of its constraint; a primary key has none.
     pub name: Option<String>,
-    /// What it holds, in order.
+    /// Its parts, in order.
     pub parts: Vec<KeyPart>,
     /// `USING`: `BTREE` or `HASH`, in upper case.
     pub using: Option<String>,
@@ -301,7 +301,7 @@ pub struct KeyDefinition {
 /// A part of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyPart {
-    /// What is looked up.
+    /// The indexed column or expression.
     pub target: KeyTarget,
     /// How many characters or bytes of the column.
     pub length: Option<u32>,
@@ -309,7 +309,7 @@ pub struct KeyPart {
     pub descending: bool,
 }
 
-/// What a part of a key looks up.
+/// The indexed column or expression of a part of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyTarget {
     /// A column.
@@ -323,7 +323,7 @@ pub enum KeyTarget {
 pub struct ForeignKey {
     /// The name of the constraint.
     pub name: Option<String>,
-    /// The name behind `FOREIGN KEY`, which is that of its index.
+    /// The name after `FOREIGN KEY`, which is that of its index.
     pub index: Option<String>,
     /// `IF NOT EXISTS` (MariaDB), while it is added.
     pub if_not_exists: bool,
@@ -348,7 +348,7 @@ pub struct Reference {
     pub on_update: Option<ReferenceAction>,
 }
 
-/// What happens to referring rows.
+/// The action on referring rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is named as its words are")]
 pub enum ReferenceAction {
@@ -364,11 +364,11 @@ pub enum ReferenceAction {
 pub struct CheckDefinition {
     /// The name of the constraint.
     pub name: Option<String>,
-    /// What must not be false, without the parentheses.
+    /// The condition that must not be false, without the parentheses.
     pub expression: Expression,
     /// Not `NOT ENFORCED`.
     pub enforced: bool,
-    /// Where it stands in the statement, by which checks without a name are numbered; 0 in normal
+    /// Its position in the statement, by which checks without a name are numbered; 0 in normal
     /// form.
     pub position: usize,
     /// `IF NOT EXISTS` (MariaDB), while it is added.

@@ -1,5 +1,5 @@
-//! The expressions of definitions under another `sql_mode` than the one that they were written in:
-//! the same trees, printed so that the other mode reads the same in them.
+//! Translates the expressions of a definition to another `sql_mode`: the same trees, printed so
+//! that they have the same meaning in the other mode.
 
 use std::ops::ControlFlow;
 
@@ -17,8 +17,8 @@ use crate::parse::call_of;
 use crate::{Mode, literal};
 
 impl Expression {
-    /// Makes it mean under `to` what it means under `from`. The text stays as written when both
-    /// read it alike.
+    /// Rewrites the expression so that it has the same meaning under `to` as under `from`. The text
+    /// stays as written if both modes read it alike.
     pub fn translate(&mut self, from: Mode, to: Mode) {
         if from.reads_as(to) {
             return;
@@ -39,7 +39,7 @@ impl Expression {
 }
 
 impl TableDefinition {
-    /// Makes every expression mean under `to` what it means under `from`.
+    /// Rewrites every expression so that it has the same meaning under `to` as under `from`.
     pub fn translate(&mut self, from: Mode, to: Mode) {
         let mut all = Vec::new();
         self.columns.iter_mut().for_each(|column| of_column(column, &mut all));
@@ -58,7 +58,7 @@ impl TableDefinition {
 }
 
 impl AlterAction {
-    /// Makes every expression mean under `to` what it means under `from`.
+    /// Rewrites every expression so that it has the same meaning under `to` as under `from`.
     pub fn translate(&mut self, from: Mode, to: Mode) {
         let mut all = Vec::new();
         match self {
@@ -204,7 +204,7 @@ fn escape_as(to: Mode, pattern: &Expr, escape: &mut Option<Box<Expr>>) {
     *escape = wanted.map(|raw| Box::new(Expr::Value(string(raw))));
 }
 
-/// What stands between the quotes of a string.
+/// The text between the quotes of a string.
 fn text_of(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(raw), .. }) => Some(raw),

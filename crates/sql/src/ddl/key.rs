@@ -1,4 +1,4 @@
-//! Keys, foreign keys and checks.
+//! Parses keys, foreign keys and CHECK constraints.
 
 use super::definition::{
     CheckDefinition, ForeignKey, KeyDefinition, KeyKind, KeyPart, KeyTarget, Reference,
@@ -6,7 +6,7 @@ use super::definition::{
 };
 use crate::parse::cursor::{Parser, Result};
 
-/// What may stand beside columns.
+/// A constraint of a table that is separate from the columns.
 #[derive(Debug)]
 pub(super) enum Constraint {
     Key(KeyDefinition),
@@ -133,7 +133,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What stands behind the parts.
+    /// The part after the parts.
     pub(super) fn key_options(&mut self, key: &mut KeyDefinition) -> Result<()> {
         while self.key_option(key)? {}
         Ok(())
@@ -175,7 +175,7 @@ impl Parser<'_> {
         Ok(KeyPart { target, length, descending })
     }
 
-    /// What stands behind `CHECK`.
+    /// The part after `CHECK`.
     pub(super) fn check_behind(&mut self, name: Option<String>) -> Result<CheckDefinition> {
         let position = self.position();
         let expression = self.expression_in_parentheses()?;
@@ -186,7 +186,7 @@ impl Parser<'_> {
         Ok(CheckDefinition { name, expression, enforced, position, if_not_exists: false })
     }
 
-    /// What stands behind `REFERENCES`.
+    /// The part after `REFERENCES`.
     pub(super) fn reference(&mut self) -> Result<Reference> {
         let table = self.table_name()?;
         let columns = match self.is_symbol("(") {

@@ -1,5 +1,5 @@
-//! The one form of definitions that say the same: what MySQL makes of a definition before it
-//! stores it.
+//! The normal form of table definitions: equivalent definitions become equal, as MySQL normalises a
+//! definition before it stores it.
 
 use sqlparser::ast::{Expr, Value};
 

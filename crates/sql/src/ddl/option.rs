@@ -1,4 +1,4 @@
-//! Options of tables, partitions and databases: `NAME [=] value`.
+//! Parses options of tables, partitions and databases: `NAME [=] value`.
 
 use super::definition::TableOption;
 use crate::lexer::TokenKind;
@@ -47,7 +47,7 @@ const WITHOUT_EQUALS: [&str; 37] = [
 ];
 
 impl Parser<'_> {
-    /// Options of a table up to what is none, with or without commas.
+    /// Options of a table up to the first other token, with or without commas.
     pub(super) fn table_options(&mut self) -> Result<Vec<TableOption>> {
         let mut out = Vec::new();
         while let Some(option) = self.table_option()? {

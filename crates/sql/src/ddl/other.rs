@@ -1,5 +1,5 @@
-//! Which statement it is, and those without a file of their own: databases, indexes, `DROP`,
-//! `RENAME`, `TRUNCATE`.
+//! Dispatches DDL statements by their first words, and parses those without a file of their own:
+//! databases, indexes, `DROP`, `RENAME`, `TRUNCATE`.
 
 use super::definition::{KeyDefinition, KeyKind, TableOption};
 use super::statement::{
@@ -9,7 +9,7 @@ use super::statement::{
 use crate::parse::cursor::{Parser, Result};
 
 impl Parser<'_> {
-    /// A whole statement, with the query of a `CREATE TABLE` apart.
+    /// Parses a whole statement; the query of a `CREATE TABLE` is returned separately.
     pub(super) fn table_statement_of(&mut self) -> Result<(TableStatement, Pending)> {
         let statement = if self.take_word("CREATE") {
             if self.is_word("OR") && self.is_word_at(1, "REPLACE") {
@@ -166,7 +166,7 @@ impl Parser<'_> {
 }
 
 impl CreateIndex {
-    /// The same as an `ALTER TABLE`, which is what MySQL makes of it.
+    /// The same as an `ALTER TABLE`, to which MySQL converts it.
     pub fn into_alter(self) -> AlterTable {
         let key = KeyDefinition { if_not_exists: self.if_not_exists, ..self.key };
         let actions = vec![AlterAction::AddKey(Box::new(key))];
@@ -175,7 +175,7 @@ impl CreateIndex {
 }
 
 impl DropIndex {
-    /// The same as an `ALTER TABLE`, which is what MySQL makes of it.
+    /// The same as an `ALTER TABLE`, to which MySQL converts it.
     pub fn into_alter(self) -> AlterTable {
         let action = match self.name.eq_ignore_ascii_case("PRIMARY") {
             true => AlterAction::DropPrimaryKey,

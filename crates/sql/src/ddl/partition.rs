@@ -1,4 +1,4 @@
-//! `PARTITION BY`, with MySQL's methods and Pelorus's own, and `SEGMENT BY`.
+//! Parses `PARTITION BY`, with MySQL's methods and Pelorus's own, and `SEGMENT BY`.
 
 use super::definition::{Expression, TableOption};
 use crate::lexer::TokenKind;
@@ -24,7 +24,7 @@ pub enum PartitionMethod {
     Hash {
         /// `LINEAR`
         linear: bool,
-        /// What is taken modulo the number of partitions.
+        /// The expression that is taken modulo the number of partitions.
         expression: Expression,
     },
     /// `[LINEAR] KEY [ALGORITHM = n] (columns)`; no columns are those of the primary key.
@@ -33,7 +33,7 @@ pub enum PartitionMethod {
         linear: bool,
         /// `ALGORITHM`: 1 or 2.
         algorithm: Option<u64>,
-        /// What is hashed.
+        /// The hashed columns.
         columns: Vec<String>,
     },
     /// `RANGE (expr)`
@@ -71,7 +71,7 @@ pub struct PartitionDefinition {
     pub subpartitions: Vec<(String, Vec<TableOption>)>,
 }
 
-/// What a partition holds.
+/// The values of a partition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PartitionValues {
     /// `VALUES LESS THAN (bounds)`: one for each column, at least one.
@@ -92,7 +92,7 @@ pub enum PartitionBound {
 }
 
 impl Parser<'_> {
-    /// What stands behind `PARTITION BY`.
+    /// The part after `PARTITION BY`.
     pub(super) fn partitioning(&mut self) -> Result<Partitioning> {
         let method = self.partition_method()?;
         if matches!(method, PartitionMethod::Value(_)) {
@@ -114,7 +114,7 @@ impl Parser<'_> {
         Ok(Partitioning { method, count, subpartitioning, partitions })
     }
 
-    /// What stands behind `SEGMENT BY`.
+    /// The part after `SEGMENT BY`.
     pub(super) fn segment_by(&mut self) -> Result<Vec<Expression>> {
         self.parenthesised(Self::expression)
     }

@@ -1,8 +1,8 @@
-//! Expressions of definitions as MySQL prints them: columns in backquotes, parentheses around every
-//! operator, names in lower case, introducers in front of texts, and some functions by other names.
+//! Prints expressions of definitions as MySQL does: columns in backquotes, parentheses around every
+//! operator, names in lower case, introducers before texts, and some functions by other names.
 //!
-//! What is printed means the same when it is read again. Of what is not known here there is no such
-//! text; it is shown as it was written.
+//! The printed text means the same when it is parsed again. An expression that is not known here is
+//! shown as it was written.
 
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
@@ -44,7 +44,8 @@ impl Expression {
 }
 
 impl TableDefinition {
-    /// Gives all expressions of columns, keys and constraints the texts that MySQL prints.
+    /// Replaces the texts of all expressions of columns, keys and constraints by those that MySQL
+    /// prints.
     pub fn print_expressions(&mut self, mode: Mode) {
         let print = |expression: &mut Expression| expression.text = expression.printed(mode);
         for column in &mut self.columns {
@@ -129,7 +130,7 @@ impl Printer {
         })
     }
 
-    /// What is true, false or NULL.
+    /// An expression that is true, false or NULL.
     fn predicate(&self, expr: &Expr) -> Option<String> {
         let not = |negated: &bool| if *negated { "not " } else { "" };
         Some(match expr {
@@ -269,7 +270,7 @@ impl Printer {
         }
     }
 
-    /// The conditions that stand one after another with one operator between them.
+    /// The conditions of a chain with one operator.
     fn chain(&self, expr: &Expr, op: &BinaryOperator, out: &mut Vec<String>) -> Option<()> {
         match expr {
             Expr::Nested(inner) => self.chain(inner, op, out),

@@ -1,7 +1,7 @@
-//! A definition as text, in the form of MySQL 8's `SHOW CREATE TABLE`.
+//! Renders a definition as text, in the form of MySQL 8's `SHOW CREATE TABLE`.
 //!
-//! What is written to be [kept](Shown::kept) reads back as the same definition in the form that
-//! [`TableDefinition::normalise`] gives, when it is read in the mode that it was written in.
+//! Text that is rendered to be [stored](Shown::kept) parses to the same definition in the form that
+//! [`TableDefinition::normalise`] gives, if it is parsed in the mode in which it was rendered.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::Mode;
 use crate::literal;
 use crate::parse::words;
 
-/// What a server says about a table beside its definition.
+/// Properties of a table that a server shows in addition to its definition.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// `ENGINE=`
@@ -29,12 +29,12 @@ pub struct Shown<'a> {
     pub collation: Option<&'a str>,
     /// The mode in which the definition was read, and in which the text is to be read.
     pub mode: Mode,
-    /// The text is kept, not shown: it says what MySQL has no words for.
+    /// The text is stored, not shown: it includes clauses that MySQL does not have.
     pub kept: bool,
 }
 
-/// The text of `SHOW CREATE TABLE`. The options `ENGINE`, `AUTO_INCREMENT`, `CHARSET` and
-/// `COLLATE` of the definition give way to what `shown` says; a query and `LIKE` are left out.
+/// The text of `SHOW CREATE TABLE`. The options `ENGINE`, `AUTO_INCREMENT`, `CHARSET` and `COLLATE`
+/// of the definition are replaced by those of `shown`; a query and `LIKE` are left out.
 pub fn show_create_table(table: &TableDefinition, shown: Shown<'_>) -> String {
     let mode = shown.mode;
     let mut lines: Vec<String> = Vec::new();
@@ -286,7 +286,7 @@ fn check_text(check: &CheckDefinition) -> String {
     format!("{}CHECK ({}){enforced}", name.unwrap_or_default(), check.expression.text)
 }
 
-/// In a version comment, as MySQL writes it; what only Pelorus reads stands outside of one.
+/// In a version comment, as MySQL writes it; clauses that only Pelorus reads are outside of it.
 fn partitioning_text(out: &mut String, partitioning: &Partitioning, mode: Mode) {
     if let PartitionMethod::Value(list) = &partitioning.method {
         put(out, format_args!("\nPARTITION BY ({})", expressions(list)));

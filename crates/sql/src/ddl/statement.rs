@@ -1,4 +1,4 @@
-//! What statements about databases and tables say, as plain data.
+//! The content of DDL statements on databases and tables, as plain data.
 
 use sqlparser::ast::{OrderByExpr, Query};
 
@@ -36,7 +36,7 @@ pub enum TableStatement {
     DropDatabase(DropDatabase),
 }
 
-/// The query of a `CREATE TABLE` while its parser still runs: its text, its tree, what happens to
+/// The query of a `CREATE TABLE` while its parser still runs: its text, its tree, the handling of
 /// duplicates.
 pub(super) type Pending = Option<(String, Box<Query>, Option<bool>)>;
 
@@ -58,7 +58,7 @@ pub struct AlterTable {
     pub if_exists: bool,
     /// The table.
     pub table: TableName,
-    /// What is done, in order.
+    /// The actions, in order.
     pub actions: Vec<AlterAction>,
 }
 
@@ -191,7 +191,7 @@ pub enum AlterAction {
     },
     /// `TRUNCATE PARTITION`
     TruncatePartitions(PartitionList),
-    /// `REORGANIZE PARTITION names INTO (...)`; without both, the table is distributed anew.
+    /// `REORGANIZE PARTITION names INTO (...)`; without both, the table is distributed again.
     ReorganizePartitions {
         /// The old ones.
         names: Vec<String>,
@@ -209,7 +209,8 @@ pub enum AlterAction {
         /// Whether the rows are checked.
         validation: bool,
     },
-    /// `ANALYZE`, `CHECK`, `OPTIMIZE`, `REBUILD` or `REPAIR PARTITION`: the word and what for.
+    /// `ANALYZE`, `CHECK`, `OPTIMIZE`, `REBUILD` or `REPAIR PARTITION`: the word and the
+    /// partitions.
     MaintainPartitions(String, PartitionList),
     /// `REMOVE PARTITIONING`
     RemovePartitioning,

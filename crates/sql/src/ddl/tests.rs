@@ -1,4 +1,4 @@
-//! Definitions of tables: what is read, what is written, and that both agree.
+//! Tests of table definitions: parsing, rendering, and that both agree.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The types of columns, with all their synonyms.
+//! Parses the types of columns, with all their synonyms.
 
 use pelorus_error::{Code, Error};
 
@@ -121,8 +121,8 @@ impl Base {
         }
     }
 
-    /// Whether values are only kept and shown as they are: those of geometry, VECTOR, and MariaDB's
-    /// UUID and addresses, which follow rules of their own in comparisons and functions.
+    /// Whether values are only stored and shown: those of geometry, VECTOR, and MariaDB's UUID and
+    /// addresses, which follow rules of their own in comparisons and functions.
     pub fn is_opaque(self) -> bool {
         self.is_geometry() || matches!(self, Self::Vector | Self::Uuid | Self::Inet4 | Self::Inet6)
     }
@@ -132,7 +132,7 @@ impl Base {
         matches!(self, Self::TinyInt | Self::SmallInt | Self::MediumInt | Self::Int | Self::BigInt)
     }
 
-    /// Whether `UNSIGNED` may stand behind it.
+    /// Whether `UNSIGNED` is allowed after it.
     pub fn is_number(self) -> bool {
         self.is_integer() || matches!(self, Self::Decimal | Self::Float | Self::Double)
     }
@@ -248,7 +248,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `(n)` when it is there.
+    /// `(n)` if it is present.
     pub(super) fn length_in_parentheses(&mut self) -> Result<Option<u32>> {
         if !self.take_symbol("(") {
             return Ok(None);
@@ -258,7 +258,7 @@ impl Parser<'_> {
         Ok(Some(length))
     }
 
-    /// What stands in parentheses behind a type; `place` is for errors.
+    /// The content of the parentheses after a type; `place` is for errors.
     fn lengths(&mut self, out: &mut TypeName, place: (&str, usize)) -> Result<()> {
         match out.base {
             Base::Enum | Base::Set => {

@@ -1,22 +1,23 @@
-//! The bytes of a `LOAD DATA` file into rows of fields.
+//! Splits the bytes of a `LOAD DATA` file into rows of fields.
 //!
-//! The rules are those of MySQL's reader, with its corners:
+//! The rules are those of MySQL's reader, with its corner cases:
 //!
-//! - the escape character comes first, then the end of the line, then that of the field;
-//! - a field is enclosed when its first byte is the enclosing character, and ends where that
-//!   character stands before the end of a field, of a line or of the file; anywhere else it is an
-//!   ordinary character, and doubled it stands for one;
-//! - `\N` alone is NULL, and so is the bare word `NULL` when fields can be enclosed;
-//! - an enclosed field that does not end takes the rest of the file, its opening character too;
+//! - the escape character is tested first, then the line terminator, then the field terminator;
+//! - a field is enclosed if its first byte is the enclosing character, and ends where that
+//!   character is followed by the end of a field, of a line or of the file; anywhere else it is an
+//!   ordinary character, and doubled it represents one;
+//! - `\N` alone is NULL, and so is the bare word `NULL` if fields can be enclosed;
+//! - an enclosed field that does not end takes the rest of the file, including its opening
+//!   character;
 //! - a field terminator at the end of the file begins no further field.
 //!
-//! One corner is left out on purpose: where the escape character is the enclosing one too, MySQL
+//! One corner case differs on purpose: if the escape character is also the enclosing one, MySQL
 //! takes the closing character at the very end of a file for the beginning of an escape.
 //!
-//! Bytes come in pieces of any size. A row is given out when its end was seen; after a vain
-//! attempt the next one waits until there is twice as much to look at, so that a row of any length
-//! costs time in proportion to its length. A row that has no end in [`ROW_BYTES_MAX`] is too long
-//! for any table; a file with other line ends than those that it is said to have looks so.
+//! Bytes arrive in pieces of any size. A row is returned when its end has been seen; after an
+//! attempt without a complete row the next one waits until there is twice as much data, so that the
+//! time is proportional to the length of a row. A row without an end in [`ROW_BYTES_MAX`] is too
+//! long for any table; a file with other line terminators than the statement says looks like that.
 
 use std::fmt;
 
@@ -48,7 +49,7 @@ pub struct FileFormat {
 }
 
 impl Default for FileFormat {
-    /// Tabs between fields, a line break behind lines, backslashes as escapes.
+    /// Tabs between fields, a line break after lines, backslashes as escapes.
     fn default() -> Self {
         Self {
             terminated: b"\t".to_vec(),
@@ -91,7 +92,7 @@ impl<'a> Row<'a> {
         self.spans.is_empty()
     }
 
-    /// The field at a position; `None` behind the last one.
+    /// The field at a position; `None` after the last one.
     pub fn get(&self, at: usize) -> Option<Field<'a>> {
         self.spans.get(at).map(|span| self.field(span))
     }
@@ -140,7 +141,7 @@ impl Splitter {
     /// A splitter at the beginning of a file.
     ///
     /// # Errors
-    /// 1083 when what encloses or escapes is more than one byte; 1235 for files without
+    /// 1083 if the enclosing or escape character is more than one byte; 1235 for files without
     /// terminators of fields or lines, whose fields have fixed widths.
     pub fn new(format: &FileFormat) -> Result<Self> {
         let rules = Rules::new(format)?;
@@ -157,15 +158,15 @@ impl Splitter {
         })
     }
 
-    /// Adds the next bytes of the file. Rows that are complete should be taken first: the bytes of
-    /// all that are not taken are kept.
+    /// Adds the next bytes of the file. Complete rows should be taken first: the bytes of all
+    /// others stay buffered.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.at);
         self.at = 0;
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Tells that there are no more bytes, so that what is left is the last row.
+    /// Ends the file, so that the remaining bytes are the last row.
     pub fn finish(&mut self) {
         self.finished = true;
     }

@@ -1,7 +1,7 @@
-//! `INSERT` and `REPLACE`.
+//! Parses `INSERT` and `REPLACE`.
 //!
-//! A statement may hold megabytes of rows, so that it is not cut into tokens as a whole: the words
-//! before `VALUES` are, then [`Rows`] passes over the rows to find their end, then what follows.
+//! A statement may contain megabytes of rows, so it is not tokenised as a whole: the words before
+//! `VALUES` are, then [`Rows`] scans the rows to find their end, then the clauses after them.
 
 use pelorus_error::Result as PublicResult;
 
@@ -67,7 +67,7 @@ fn head(sql: &str, mode: Mode) -> (Vec<Token>, Option<(usize, bool)>) {
     (tokens, None)
 }
 
-/// Whether the last token is the `VALUE` that stands for `VALUES`, and not a table of this name.
+/// Whether the last token is `VALUE` with the meaning of `VALUES`, and not a table of this name.
 fn is_value(sql: &str, tokens: &[Token]) -> bool {
     const BEFORE: [&str; 7] =
         ["INSERT", "REPLACE", "INTO", "IGNORE", "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"];
@@ -153,7 +153,7 @@ impl Parser<'_> {
         Ok(Some((self.plain_since(start), query)))
     }
 
-    /// What stands behind the rows.
+    /// The part after the rows.
     fn insert_tail(&mut self, insert: &mut Insert<'_>, query: bool) -> Result<()> {
         if !insert.replace && !query && self.take_word("AS") {
             let name = self.name_text()?;

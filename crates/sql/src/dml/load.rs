@@ -1,4 +1,4 @@
-//! `LOAD DATA`.
+//! Parses `LOAD DATA`.
 
 use super::fields::FileFormat;
 use super::statement::{Duplicates, LoadData, LoadTarget};
@@ -8,7 +8,7 @@ use crate::parse::cursor::{Parser, Result};
 use crate::statement::cursor::variable_name;
 
 impl Parser<'_> {
-    /// What stands behind `LOAD`.
+    /// The part after `LOAD`.
     pub(super) fn load(&mut self) -> Result<LoadData> {
         if self.is_word("XML") {
             return self.unsupported("LOAD XML");

@@ -1,11 +1,11 @@
-//! The rows of `VALUES (...), (...)`, one after the other, as values and not as trees.
+//! Reads the rows of `VALUES (...), (...)`, one after the other, as values and not as trees.
 //!
-//! Two passes. The first ([`Rows::new`]) only looks for quotes and parentheses, to find where the
-//! rows end and how many there are. The second ([`Rows::next_row`]) reads values: numbers, strings
-//! and a few words by a scanner that borrows from the text. At the first thing that the scanner
-//! does not know, the value is read again from its beginning by the parser of expressions. So the
-//! scanner may give up anywhere; what it must not do is to accept what the parser reads otherwise.
-//! It therefore accepts a value only when a `,` or `)` follows, with nothing but blanks between.
+//! There are two passes. The first ([`Rows::new`]) only looks for quotes and parentheses, to find
+//! where the rows end and how many there are. The second ([`Rows::next_row`]) reads values:
+//! numbers, strings and a few words by a scanner that borrows from the text. At the first character
+//! that the scanner does not know, the expression parser reads the value from its beginning. The
+//! scanner may therefore give up anywhere, but it must never accept a value that the parser reads
+//! differently. It accepts a value only if a `,` or `)` follows, with nothing but blanks between.
 
 use std::borrow::Cow;
 
@@ -77,7 +77,7 @@ pub struct Rows<'a> {
     read: usize,
 }
 
-/// What the first pass has to look at; everything else is passed over.
+/// The bytes that the first pass examines; it skips all others.
 const LOOK: [bool; 256] = {
     let mut table = [false; 256];
     let bytes = b"'\"`()/-#*";
@@ -90,7 +90,7 @@ const LOOK: [bool; 256] = {
 };
 
 impl<'a> Rows<'a> {
-    /// Rows from the byte `at` on, behind the word `VALUES`.
+    /// Rows from the byte `at` on, after the word `VALUES`.
     ///
     /// # Errors
     /// 1064 when the parentheses or quotes do not end.
@@ -135,17 +135,17 @@ impl<'a> Rows<'a> {
         self.sql.get(self.at..self.end).unwrap_or_default().trim()
     }
 
-    /// The first byte behind the rows, and whether it is inside an executable comment.
+    /// The first byte after the rows, and whether it is inside an executable comment.
     pub(super) fn end(&self) -> (usize, bool) {
         (self.end, self.end_in_comment)
     }
 
-    /// Reads the next row into `row`, whose old values are dropped; `false` behind the last row.
-    /// An empty row `()` gives no values.
+    /// Reads the next row into `row`, whose old values are dropped; `false` after the last row. An
+    /// empty row `()` gives no values.
     ///
     /// # Errors
-    /// 1064 for what is no expression, 1235 for expressions that are beyond us. No row can be read
-    /// after an error.
+    /// 1064 for a syntax error, 1235 for unsupported expressions. No row can be read after an
+    /// error.
     pub fn next_row(&mut self, row: &mut Vec<Value<'a>>) -> Result<bool> {
         row.clear();
         if self.read == self.count {
@@ -189,7 +189,7 @@ impl<'a> Rows<'a> {
         self.sql.as_bytes()
     }
 
-    /// The current byte; 0 behind the end.
+    /// The current byte; 0 after the end.
     fn peek(&self) -> u8 {
         self.bytes().get(self.at).copied().unwrap_or(0)
     }
@@ -303,7 +303,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Reads a value; the `,` or `)` behind it is the current byte then.
+    /// Reads a value; the `,` or `)` after it is the current byte then.
     fn value(&mut self) -> Result<Value<'a>> {
         let start = (self.at, self.in_comment);
         if let Some(value) = self.scan()? {

@@ -1,4 +1,4 @@
-//! What statements that change rows say, as plain data.
+//! The content of DML statements, as plain data.
 
 use sqlparser::ast::{Expr, OrderByExpr, SelectItem, TableWithJoins, With};
 
@@ -16,7 +16,7 @@ pub struct Assignment {
     pub value: Assigned,
 }
 
-/// What a column becomes.
+/// The new value of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Assigned {
     /// `DEFAULT`
@@ -28,7 +28,7 @@ pub enum Assigned {
 /// `RETURNING` (MariaDB): select items with the names of their columns, which `*` does not have.
 pub type Returning = Vec<(SelectItem, Option<String>)>;
 
-/// When an `INSERT` is carried out; MySQL 8 does nothing with it on such tables.
+/// When an `INSERT` is executed; MySQL 8 does nothing with it on such tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is named as its word is")]
 pub enum InsertPriority {
@@ -129,7 +129,7 @@ pub struct Delete {
     pub returning: Returning,
 }
 
-/// What happens to a row with a key that is there already.
+/// The handling of a row with a duplicate key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Duplicates {
     /// `REPLACE`: the new row wins.

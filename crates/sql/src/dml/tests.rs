@@ -1,4 +1,4 @@
-//! Statements that change rows.
+//! Tests of the syntax of DML statements.
 
 use proptest::prelude::*;
 use sqlparser::ast::Expr;
@@ -404,7 +404,7 @@ proptest! {
             other => panic!("{other:?}"),
         });
         let Ok(Expr::Function(function)) = expected else {
-            // A list that is none may be a row with something behind it.
+            // A malformed list may be a row with trailing text.
             return Ok(());
         };
         let found = found.unwrap_or_else(|error| panic!("{sql}: {error}")).unwrap();

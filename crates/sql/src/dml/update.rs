@@ -1,4 +1,4 @@
-//! `UPDATE` and `DELETE`, and what statements that change rows share.
+//! Parses `UPDATE` and `DELETE`, and the clauses that DML statements share.
 
 use sqlparser::ast::{Expr, OrderByExpr, TableWithJoins, With};
 
@@ -7,7 +7,7 @@ use crate::parse::cursor::{Parser, Result};
 use crate::statement::TableName;
 
 impl Parser<'_> {
-    /// What stands behind `UPDATE`.
+    /// The part after `UPDATE`.
     pub(super) fn update(&mut self, with: Option<With>) -> Result<Update> {
         self.skip_hints();
         let low_priority = self.take_word("LOW_PRIORITY");
@@ -24,7 +24,7 @@ impl Parser<'_> {
         Ok(Update { with, low_priority, ignore, tables, assignments, selection, order_by, limit })
     }
 
-    /// What stands behind `DELETE`.
+    /// The part after `DELETE`.
     pub(super) fn delete(&mut self, with: Option<With>) -> Result<Delete> {
         self.skip_hints();
         let (mut low_priority, mut quick, mut ignore) = (false, false, false);
@@ -149,7 +149,7 @@ impl Parser<'_> {
         Ok(Assignment { column, value })
     }
 
-    /// A name behind a dot.
+    /// A name after a dot.
     pub(super) fn any_name_text(&mut self) -> Result<String> {
         let name = self.peek().and_then(|token| token.name(self.sql));
         let Some(name) = name else { return self.unexpected() };
@@ -157,7 +157,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// `PARTITION (a, b)`, when it is there.
+    /// `PARTITION (a, b)`, if it is present.
     pub(super) fn partition_names(&mut self) -> Result<Vec<String>> {
         match self.take_word("PARTITION") {
             true => self.parenthesised(Self::name_text),

@@ -1,4 +1,4 @@
-//! The scanner: one token after the other.
+//! [`Lexer`]: the scanner, an iterator over the tokens of a text.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,16 +17,16 @@ pub struct Lexer<'a> {
     in_comment: bool,
     /// The last token was a dot, so that a name follows, whatever it begins with.
     after_dot: bool,
-    /// The last token was a word after which a hint may stand.
+    /// A hint is allowed after the last token.
     hint_may_follow: bool,
     ended: bool,
     /// The comments in front of the last token, and the marks of executable ones.
     comments: Vec<Range<usize>>,
     /// The rest is not wanted; `bytes` ends here.
     stopped: bool,
-    /// Tokens and comments until [`stop`] is asked again.
+    /// Tokens and comments until the next check of [`stop`].
     unasked: u32,
-    /// Where each mark like `$tag$` stands the last time, once one was met.
+    /// The last position of each mark like `$tag$`, once one was found.
     marks: Option<HashMap<&'a [u8], usize>>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) const CHARSETS: [&str; 42] = [
     "utf8", "utf8mb3", "utf8mb4",
 ];
 
-/// Whether a byte may stand in an unquoted name. Every byte of a character above ASCII may.
+/// Whether a byte is allowed in an unquoted name. Every byte of a character above ASCII is.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
@@ -76,12 +76,12 @@ impl<'a> Lexer<'a> {
         Self { at, in_comment, ..Self::new(sql, mode) }
     }
 
-    /// Whether the last token stood inside an executable comment.
+    /// Whether the last token was inside an executable comment.
     pub(crate) fn in_comment(&self) -> bool {
         self.in_comment
     }
 
-    /// What stands between the last token and the one before it and is no blank: comments, and the
+    /// The text between the last token and the one before it that is not blank: comments, and the
     /// `/*!50000` and `*/` around the text of executable ones.
     pub(crate) fn comments(&self) -> &[Range<usize>] {
         &self.comments
@@ -124,7 +124,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Where something stands next, from a place on; as a distance from it.
+    /// The next position of a text, from a place on; as a distance from it.
     fn find(&mut self, from: usize, what: &[u8]) -> Option<usize> {
         let mut at = from;
         loop {
@@ -173,7 +173,7 @@ impl<'a> Lexer<'a> {
     fn comment(&mut self, start: usize) -> Option<Token> {
         if self.rest().starts_with(b"/*+") && self.hint_may_follow {
             let token = self.finish_comment(start, TokenKind::Hint);
-            // A hint that servers may read otherwise is a comment: nobody has to follow hints.
+            // A hint that servers may read differently is a comment: hints are optional.
             let is_kept = token.kind == TokenKind::Invalid || is_plain_hint(token.text(self.sql));
             return is_kept.then_some(token);
         }
@@ -269,7 +269,7 @@ impl<'a> Lexer<'a> {
         self.invalid(start)
     }
 
-    /// `x'..'` and `b'..'`: only digits of the base may stand between the quotes.
+    /// `x'..'` and `b'..'`: only digits of the base are allowed between the quotes.
     fn coded(&mut self, start: usize, kind: TokenKind, digit: fn(u8) -> bool) -> Token {
         self.at += 2;
         self.skip_while(digit);
@@ -396,7 +396,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Passes over `$tag$ ... $tag$`; `false`, without a step, where none stands.
+    /// Skips `$tag$ ... $tag$`; `false`, without a step, if there is none.
     fn program(&mut self, start: usize) -> bool {
         let rest = self.rest().get(1..).unwrap_or_default();
         let Some(tag) = rest.iter().position(|&byte| byte == b'$' || !is_name_byte(byte)) else {
@@ -481,7 +481,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// Whether the dot here stands directly behind a name, as in `t.1a`.
+    /// Whether the dot here is directly after a name, as in `t.1a`.
     fn joins_names(&self) -> bool {
         self.at > 0
             && self
@@ -520,7 +520,7 @@ fn is_plain_hint(hint: &str) -> bool {
     open.is_none() && !inner.contains("/*")
 }
 
-/// Where each mark like `$tag$` stands the last time.
+/// The last position of each mark like `$tag$`.
 fn last_marks(bytes: &[u8]) -> HashMap<&[u8], usize> {
     let mut marks = HashMap::new();
     let mut open = None;

@@ -1,11 +1,11 @@
-//! Text on its way to a server: written from the tokens that were looked at here, so that no server
-//! can find another statement in it.
+//! Text for a linked server: written from the tokens that were analysed here, so that no server can
+//! find another statement in it.
 //!
-//! What a text is depends on its comments: MySQL and MariaDB execute different ones of `/*! ... */`
-//! and `/*M! ... */`, by kind and version, and find the ends of some in different places. None of
-//! those travels: what [`Mode::version`] says is executed stands in the text as it is, the rest is
-//! left out. Comments that are the same to every server stay, because they are parts of the names of
-//! columns and of stored programs.
+//! The meaning of a text depends on its comments: MySQL and MariaDB execute different ones of `/*!
+//! ... */` and `/*M! ... */`, by kind and version, and find the ends of some in different places.
+//! None of those is sent: the content that [`Mode::version`] executes is in the text without the
+//! comment's marks, the rest is left out. Comments that are the same to every server stay, because
+//! they are parts of the names of columns and of stored programs.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -71,7 +71,7 @@ fn part_dashes(out: &mut String) {
     }
 }
 
-/// Writes what stands between two tokens: its blanks, the comments that stay, and the line breaks of
+/// Writes the text between two tokens: its blanks, the comments that stay, and the line breaks of
 /// the others.
 fn write_gap(sql: &str, gap: Range<usize>, comments: &[Range<usize>], out: &mut String) {
     let mut from = gap.start;
@@ -104,7 +104,7 @@ fn is_plain(sql: &str, comment: &Range<usize>) -> bool {
     }
 }
 
-/// Whether two tokens stay two when nothing stands between them.
+/// Whether two tokens stay two without a blank between them.
 fn may_touch(before: &str, after: &str) -> bool {
     const SYMBOLS: [&str; 12] = ["+", "-", "*", "/", "%", "=", "<", ">", ",", ";", "(", ")"];
     let ends_operand = before.bytes().last().is_some_and(|byte| {

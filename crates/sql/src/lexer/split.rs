@@ -1,4 +1,5 @@
-//! What can be done with text by tokens alone: splitting, placeholders, binding.
+//! Operations on tokens without parsing: splitting into statements, finding placeholders, binding
+//! literals.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use pelorus_error::{Code, Error, Result};
 use super::{Lexer, Token, TokenKind};
 use crate::Mode;
 
-/// Splits off the first statement: its text without the `;`, and what follows the `;`.
+/// Splits off the first statement: its text without the `;`, and the text after the `;`.
 ///
 /// Semicolons inside the body of a stored program belong to the statement.
 pub fn next_statement(sql: &str, mode: Mode) -> (&str, &str) {
@@ -25,7 +26,7 @@ pub fn next_statement(sql: &str, mode: Mode) -> (&str, &str) {
     (sql, "")
 }
 
-/// Follows `BEGIN ... END` and its kin through the definition of a stored program.
+/// Follows `BEGIN ... END` and similar through the definition of a stored program.
 #[derive(Debug, Default)]
 struct Body {
     seen: usize,
@@ -80,7 +81,7 @@ impl Body {
     }
 }
 
-/// Where the `?` of a statement stand, in order.
+/// The positions of the `?` of a statement, in order.
 pub fn placeholders(sql: &str, mode: Mode) -> Vec<Range<usize>> {
     Lexer::new(sql, mode)
         .filter(|token| token.kind == TokenKind::Placeholder)
@@ -88,7 +89,7 @@ pub fn placeholders(sql: &str, mode: Mode) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Words that end a list of terms, with what follows it.
+/// Words that end a list of terms, with the words after them.
 const LIST_ENDS: [&str; 22] = [
     "SELECT",
     "HAVING",
@@ -114,7 +115,7 @@ const LIST_ENDS: [&str; 22] = [
     "RETURNING",
 ];
 
-/// What is open where [`whole_terms`] reads.
+/// The open parentheses and lists at a position of [`whole_terms`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     /// A comma begins a term.
@@ -176,10 +177,10 @@ fn is_any_word(token: Token, sql: &str, words: &[&str]) -> bool {
     words.iter().any(|word| token.is_word(sql, word))
 }
 
-/// Puts literals in the place of the `?`, in order.
+/// Replaces the `?` by literals, in order.
 ///
-/// A parameter that is a whole term of ORDER BY or GROUP BY is a constant to MySQL, never the number
-/// of a column as a literal would be: NULL stands there, which orders and groups nothing.
+/// A parameter that is a whole term of ORDER BY or GROUP BY is a constant to MySQL, never the
+/// number of a column as a literal would be: NULL replaces it, which orders and groups nothing.
 ///
 /// # Errors
 /// [`Code::WrongArguments`] when there are not as many literals as placeholders.

@@ -1,4 +1,4 @@
-//! Tokens one after the other, and what the parser remembers on its way.
+//! [`Parser`]: the tokens of a text, and the state of one parse.
 
 use pelorus_error::{Code, Error};
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
@@ -17,13 +17,13 @@ pub(crate) struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
-    /// Levels until [`stop`] is asked again.
+    /// Levels until the next check of [`stop`].
     unasked: u32,
     /// How high the highest tree is that was built since the last look.
     pub(crate) height: usize,
     /// The names of the columns of every `SELECT`, in order of their first words.
     pub(crate) names: Vec<Vec<Option<String>>>,
-    /// Whether a table may be asked for as it was: `FOR SYSTEM_TIME AS OF`.
+    /// Whether past versions of tables are allowed: `FOR SYSTEM_TIME AS OF`.
     pub(crate) versions: bool,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
         Self::of_tokens(sql, mode, lexer::tokens(sql, mode))
     }
 
-    /// Reads tokens of a text that is not read as a whole.
+    /// Parses some tokens of a text.
     pub(crate) fn of_tokens(sql: &'a str, mode: Mode, tokens: Vec<Token>) -> Result<Self> {
         if let Some(last) = tokens.last().filter(|last| last.kind == TokenKind::Invalid) {
             let error = lexer::syntax_error(sql, last.start);
@@ -57,14 +57,14 @@ impl<'a> Parser<'a> {
         Err(Unparsed { error: lexer::syntax_error(self.sql, at), at })
     }
 
-    /// The error for a derived table without the alias that MySQL asks for.
+    /// The error for a derived table without the alias that MySQL requires.
     pub(crate) fn derived_without_alias<T>(&self) -> Result<T> {
         let at = self.peek().map_or(self.sql.len(), |token| token.start);
         let text = "Every derived table must have its own alias";
         Err(Unparsed { error: Error::new(Code::DerivedMustHaveAlias, text), at })
     }
 
-    /// The error for what is understood but cannot stand in a tree.
+    /// The error for a construct that is known but has no tree.
     pub(crate) fn unsupported<T>(&self, what: &str) -> Result<T> {
         let at = self.peek().map_or(self.sql.len(), |token| token.start);
         Err(Unparsed { error: Error::unsupported(what), at })
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(position..self.at).unwrap_or_default()
     }
 
-    /// Goes back to a position, to read what follows it in another way.
+    /// Goes back to a position, to parse the text after it in another way.
     pub(crate) fn rewind(&mut self, position: usize) {
         self.at = position;
     }
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
         Ok(out)
     }
 
-    /// Whether the current token can be a name where a keyword may stand as well.
+    /// Whether the current token can be a name where a keyword is allowed as well.
     pub(crate) fn is_name(&self) -> bool {
         self.peek().is_some_and(|token| match token.kind {
             TokenKind::Quoted => true,
@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
         self.any_ident()
     }
 
-    /// A name behind a dot, where reserved words are names too.
+    /// A name after a dot, where reserved words are names too.
     pub(crate) fn any_ident(&mut self) -> Result<Ident> {
         let Some(token) = self.peek() else { return self.unexpected() };
         let ident = match token.kind {

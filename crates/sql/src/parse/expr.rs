@@ -1,8 +1,8 @@
-//! Operators, by precedence climbing.
+//! Parses operators, by precedence climbing.
 //!
-//! From loose to tight: `OR`, `XOR`, `AND`, `NOT`, `IS TRUE`, comparisons and `IS NULL`,
-//! `LIKE IN BETWEEN REGEXP`, `|`, `&`, shifts, `+ -`, `* / DIV % MOD`, `^`, `||` as concatenation,
-//! signs and `~`, `!`, `COLLATE`. `:=` takes a variable on its left and everything on its right.
+//! From loose to tight: `OR`, `XOR`, `AND`, `NOT`, `IS TRUE`, comparisons and `IS NULL`, `LIKE IN
+//! BETWEEN REGEXP`, `|`, `&`, shifts, `+ -`, `* / DIV % MOD`, `^`, `||` as concatenation, signs and
+//! `~`, `!`, `COLLATE`. `:=` takes a variable on its left and everything on its right.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, MemberOf, ObjectName, UnaryOperator,
@@ -31,7 +31,7 @@ pub(super) const SIGN: u8 = 16;
 const BANG: u8 = 17;
 const COLLATE: u8 = 18;
 
-/// An operator between or behind operands.
+/// An operator between or after operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Infix {
     Binary(&'static str),
@@ -109,7 +109,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Goes on behind an operand.
+    /// Goes on after an operand.
     pub(super) fn infix(&mut self, left: Expr, tightness: u8, min: u8) -> Result<Expr> {
         let mut left = left;
         let mut tightness = tightness;

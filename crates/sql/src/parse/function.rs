@@ -1,4 +1,4 @@
-//! Function calls, with the syntax that some functions have of their own.
+//! Parses function calls, including functions with a syntax of their own.
 
 use sqlparser::ast::{
     DuplicateTreatment, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr,
@@ -13,8 +13,8 @@ use super::words;
 use crate::ast_analysis::is_aggregate_name;
 use crate::lexer::TokenKind;
 
-/// Aggregates that take `DISTINCT`, beside those with a reader of their own. `JSON_ARRAYAGG` does on
-/// a MariaDB.
+/// Aggregates that take `DISTINCT`, in addition to those with a parser of their own.
+/// `JSON_ARRAYAGG` does on MariaDB.
 const WITH_DISTINCT: [&str; 6] = ["AVG", "JSON_ARRAYAGG", "MAX", "MIN", "ST_COLLECT", "SUM"];
 
 /// A call with a list of arguments.
@@ -138,7 +138,7 @@ impl Parser<'_> {
         Ok(argument(expr))
     }
 
-    /// `FROM FIRST`, `RESPECT NULLS` and `OVER` behind a call.
+    /// `FROM FIRST`, `RESPECT NULLS` and `OVER` after a call.
     #[inline(never)]
     fn with_window(&mut self, call: Expr) -> Result<Expr> {
         let Expr::Function(mut function) = call else { return Ok(call) };

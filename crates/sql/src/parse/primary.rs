@@ -1,4 +1,4 @@
-//! Operands: literals, names, variables, parentheses, `CASE`, `INTERVAL`.
+//! Parses operands: literals, names, variables, parentheses, `CASE`, `INTERVAL`.
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
@@ -124,7 +124,7 @@ impl Parser<'_> {
         Ok(Value::SingleQuotedString(self.more_strings()))
     }
 
-    /// All strings that stand here side by side, as one, in the escapes of single quotes.
+    /// Concatenates the adjacent strings here, in the escapes of single quotes.
     fn more_strings(&mut self) -> String {
         let mut out = String::new();
         while let Some(token) = self.take_kind(TokenKind::Text) {
@@ -378,7 +378,7 @@ impl Parser<'_> {
         Ok(binary(interval, BinaryOperator::Plus, right))
     }
 
-    /// Behind `+` or `-`: an interval, or an operand that begins with the function `INTERVAL`.
+    /// After `+` or `-`: an interval, or an operand that begins with the function `INTERVAL`.
     pub(super) fn interval_operand(&mut self, precedence: u8) -> Result<Expr> {
         match self.interval_or_call()? {
             interval @ Expr::Interval(_) => Ok(interval),
@@ -446,7 +446,7 @@ fn unit_of(word: &str) -> Option<DateTimeField> {
     })
 }
 
-/// What stands between the quotes, as it must be written between single quotes.
+/// The text between the quotes, as it must be written between single quotes.
 fn single_quoted(token: &str, mode: Mode) -> String {
     let inner = token.get(1..token.len().saturating_sub(1)).unwrap_or_default();
     if !token.starts_with('"') {

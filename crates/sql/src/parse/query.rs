@@ -1,4 +1,5 @@
-//! Queries: `WITH`, set operations, `SELECT` with its clauses, `ORDER BY`, `LIMIT`, locks.
+//! Parses queries: `WITH`, set operations, `SELECT` with its clauses, `ORDER BY`, `LIMIT`, locking
+//! clauses.
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
@@ -23,7 +24,7 @@ const INTERSECT: u8 = 2;
 const MAX_DEFINITIONS: usize = 1024;
 
 impl Parser<'_> {
-    /// A query with everything around it, as it stands in a statement or in parentheses.
+    /// A query with all its clauses, as in a statement or in parentheses.
     #[inline(never)]
     pub(crate) fn query_expression(&mut self) -> Result<Box<Query>> {
         self.much_deeper(|parser| {
@@ -36,12 +37,12 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether what follows belongs to the query before it.
+    /// Whether the next token continues the query before it.
     pub(super) fn continues_query(&self) -> bool {
         self.is_any_word(&["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT"])
     }
 
-    /// Goes on behind a query in parentheses.
+    /// Goes on after a query in parentheses.
     pub(super) fn query_behind(&mut self, first: Box<Query>) -> Result<Box<Query>> {
         let body = self.set_operations(Box::new(SetExpr::Query(first)), UNION)?;
         self.finish_query(None, body)

@@ -1,4 +1,4 @@
-//! What stands behind `FROM`: tables, joins, derived tables, `JSON_TABLE`.
+//! Parses table references of `FROM`: tables, joins, derived tables, `JSON_TABLE`.
 
 use sqlparser::ast::{
     DataType, Ident, Join, JoinConstraint, JoinOperator, JsonTableColumn,
@@ -25,7 +25,7 @@ enum JoinWord {
 }
 
 impl Parser<'_> {
-    /// The tables behind `FROM`; none for `DUAL`.
+    /// The tables after `FROM`; none for `DUAL`.
     pub(crate) fn from(&mut self) -> Result<Vec<TableWithJoins>> {
         if self.take_word("DUAL") {
             return Ok(Vec::new());
@@ -204,7 +204,7 @@ impl Parser<'_> {
         Ok(TableFactor::Derived { lateral, subquery, alias, sample: None })
     }
 
-    /// `(a, b)` behind the alias of a derived table or of a `WITH`.
+    /// `(a, b)` after the alias of a derived table or of a `WITH`.
     pub(super) fn alias_columns(&mut self) -> Result<Vec<TableAliasColumnDef>> {
         self.parenthesised(|parser| {
             Ok(TableAliasColumnDef { name: parser.ident()?, data_type: None })

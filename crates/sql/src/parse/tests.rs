@@ -1,4 +1,4 @@
-//! Trees and round trips.
+//! Tests of the parser: trees and round trips.
 
 use proptest::prelude::*;
 

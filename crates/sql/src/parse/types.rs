@@ -1,4 +1,4 @@
-//! The types of `CAST` and of the columns of `JSON_TABLE`.
+//! Parses the types of `CAST` and of the columns of `JSON_TABLE`.
 
 use sqlparser::ast::{
     CastKind, CharacterLength, DataType, ExactNumberInfo, Expr, Ident, ObjectName, TimezoneInfo,
@@ -17,7 +17,7 @@ fn custom(text: String) -> DataType {
 }
 
 impl Parser<'_> {
-    /// The type behind `AS` in a `CAST`. What the tree has no words for (`CHAR(3) CHARACTER SET
+    /// The type after `AS` in a `CAST`. What the tree has no words for (`CHAR(3) CHARACTER SET
     /// latin1`, `NCHAR`, `YEAR`) becomes [`DataType::Custom`] with its text in upper case.
     pub(super) fn cast_type(&mut self) -> Result<DataType> {
         let Ok(word) = self.any_word() else { return self.unexpected() };

@@ -1,4 +1,4 @@
-//! Words that are not names unless quoted.
+//! Reserved words: words that are not names unless quoted.
 
 /// Words that both MySQL and MariaDB reserve, in order. Words that only one of them reserves
 /// (`rank`, `groups`, `system`, `offset`) are taken as names where nothing else can stand; the
@@ -242,7 +242,7 @@ pub(crate) fn is_reserved(word: &str) -> bool {
     word.len() < 24 && RESERVED.binary_search(&word.to_ascii_uppercase().as_str()).is_ok()
 }
 
-/// Words that one of the servers reserves and that may begin a clause behind an item: an alias of
+/// Words that one of the servers reserves and that may begin a clause after an item: an alias of
 /// this name must be quoted or have its `AS`.
 pub(super) fn is_reserved_for_alias(word: &str) -> bool {
     const ALSO: [&str; 9] = [

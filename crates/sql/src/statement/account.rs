@@ -1,4 +1,4 @@
-//! `CREATE USER` and its kin.
+//! Parses account statements: `CREATE USER`, `ALTER USER`, `DROP USER` and similar.
 
 use pelorus_error::{Code, Error};
 
@@ -19,7 +19,7 @@ pub struct Account {
 /// Whom a statement names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum UserName {
-    /// `CURRENT_USER` or `USER()`, or nobody named.
+    /// `CURRENT_USER` or `USER()`, or no account given.
     Current,
     /// An account.
     Account(Account),
@@ -28,13 +28,13 @@ pub enum UserName {
 /// How an account proves itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authentication {
-    /// The plugin behind `WITH` or `VIA`.
+    /// The plugin after `WITH` or `VIA`.
     pub plugin: Option<String>,
-    /// What it is proved with.
+    /// The authentication method.
     pub method: Method,
 }
 
-/// What an account proves itself with.
+/// The authentication method of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Method {
     /// `BY 'password'`
@@ -50,7 +50,7 @@ pub enum Method {
 /// A user as `CREATE USER` and `ALTER USER` name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserSpec {
-    /// Who.
+    /// The account.
     pub user: UserName,
     /// How it proves itself, if said.
     pub authentication: Option<Authentication>,
@@ -67,7 +67,7 @@ pub enum Require {
     Other(String),
 }
 
-/// What `CREATE USER` and `ALTER USER` say about all their users.
+/// The options of `CREATE USER` and `ALTER USER` for all their users.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct UserOptions {
     /// `ACCOUNT LOCK` is `Some(true)`, `ACCOUNT UNLOCK` is `Some(false)`.
@@ -116,7 +116,7 @@ const OPTIONS: [&str; 8] = [
 ];
 
 impl Parser<'_> {
-    /// What follows `CREATE USER`, `ALTER USER` or `DROP USER`.
+    /// Parses the text after `CREATE USER`, `ALTER USER` or `DROP USER`.
     pub(super) fn user(&mut self, verb: &str, or_replace: bool) -> Result<Statement> {
         if or_replace && verb != "CREATE" {
             return self.unexpected();
@@ -279,7 +279,7 @@ impl Parser<'_> {
         words.join(" ")
     }
 
-    /// What follows `SET PASSWORD`.
+    /// Parses the text after `SET PASSWORD`.
     pub(super) fn set_password(&mut self) -> Result<Statement> {
         let user = match self.take_word("FOR") {
             true => self.user_name()?,
@@ -312,7 +312,7 @@ impl Parser<'_> {
         Ok(Statement::SetPassword(SetPassword { user, password, function }))
     }
 
-    /// `GRANT privileges ON what TO users`, `REVOKE privileges ON what FROM users`.
+    /// Parses `GRANT privileges ON object TO users`, `REVOKE privileges ON object FROM users`.
     pub(super) fn grant(&mut self) -> Result<Statement> {
         let revoke = self.is_word("REVOKE");
         self.advance();
@@ -340,7 +340,7 @@ impl Parser<'_> {
         Ok(Statement::Grant(Grant { revoke, privileges, on, users }))
     }
 
-    /// A user behind `TO`; what older servers allow behind it is passed over.
+    /// A user after `TO`; what older servers allow after it is passed over.
     fn granted_user(&mut self) -> Result<UserName> {
         let user = self.user_name()?;
         self.authentication()?;

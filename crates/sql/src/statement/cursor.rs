@@ -1,4 +1,4 @@
-//! Readers that statements share: names, strings, accounts, the text of expressions.
+//! Parsing helpers that statements share: names, strings, accounts, the text of expressions.
 
 use super::{Account, TableName, UserName};
 use crate::lexer::TokenKind;
@@ -136,7 +136,7 @@ impl Parser<'_> {
         self.take_words(&["IF", "NOT", "EXISTS"])
     }
 
-    /// MariaDB's `WAIT n` and `NOWAIT` behind a table, which say how long to wait for its lock.
+    /// MariaDB's `WAIT n` and `NOWAIT` after a table, which say how long to wait for its lock.
     pub(crate) fn lock_wait(&mut self) -> Result<()> {
         if !self.take_word("NOWAIT") && self.take_word("WAIT") {
             self.integer()?;

@@ -1,4 +1,4 @@
-//! Which tables a text names, as far as tokens tell.
+//! The tables and functions that a text refers to, found from its tokens.
 
 use std::collections::HashSet;
 
@@ -7,17 +7,17 @@ use crate::Mode;
 use crate::lexer::{self, Token, TokenKind};
 use crate::parse::words;
 
-/// What a text refers to, read from tokens only.
+/// The objects that a text refers to, read from tokens only.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct References {
-    /// Names that stand where tables stand: behind `FROM`, `JOIN`, `INTO`, `UPDATE`, `TABLE`.
-    /// Names of `WITH` are taken out.
+    /// Names in the places of tables: after `FROM`, `JOIN`, `INTO`, `UPDATE`, `TABLE`, without
+    /// names of `WITH`.
     pub tables: Vec<TableName>,
     /// The first part of every `a.b`: a database or the alias of a table.
     pub qualifiers: Vec<String>,
 }
 
-/// Reads what a text refers to, for texts that cannot be parsed.
+/// Finds the objects that a text refers to, for texts that cannot be parsed.
 pub fn references(sql: &str, mode: Mode) -> References {
     let tokens = lexer::tokens(sql, mode);
     let mut qualifiers = Vec::new();
@@ -34,7 +34,7 @@ pub fn references(sql: &str, mode: Mode) -> References {
     References { tables: tables_of(sql, &tokens), qualifiers }
 }
 
-/// Words behind which a name in front of a parenthesis is that of a table, with its columns.
+/// Words after which a name in front of a parenthesis is that of a table, with its columns.
 const BEFORE_COLUMNS: [&str; 11] = [
     "INTO",
     "TABLE",
@@ -90,10 +90,10 @@ pub fn calls(sql: &str, mode: Mode) -> Vec<TableName> {
     out
 }
 
-/// What is known at one level of parentheses.
+/// The state at one level of parentheses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
-    /// Within the list of tables behind `FROM` or `UPDATE`.
+    /// Within the list of tables after `FROM` or `UPDATE`.
     in_list: bool,
     /// The next name is that of a table.
     expects: bool,
@@ -122,7 +122,7 @@ const ENDS: [&str; 14] = [
     "RETURNING",
 ];
 
-/// Words that may stand between a keyword and its table.
+/// Words that are allowed between a keyword and its table.
 const BETWEEN: [&str; 11] = [
     "LOW_PRIORITY",
     "HIGH_PRIORITY",
@@ -234,7 +234,7 @@ fn is_table_word(sql: &str, token: Token) -> bool {
     }
 }
 
-/// Whether a word only stands between a keyword and its table.
+/// Whether a word is only allowed between a keyword and its table.
 fn is_between(sql: &str, tokens: &[Token], at: usize) -> bool {
     let Some(token) = tokens.get(at) else { return false };
     let dot = tokens.get(at + 1).is_some_and(|next| next.is_symbol(sql, "."));

@@ -1,4 +1,4 @@
-//! `CREATE`, `ALTER`, `DROP`, `TRUNCATE`, `RENAME`.
+//! Classifies `CREATE`, `ALTER`, `DROP`, `TRUNCATE` and `RENAME`.
 
 use super::data::tables_of;
 use super::read::bare;
@@ -6,7 +6,7 @@ use super::{Ddl, DdlAction, Statement, TableName};
 use crate::lexer::Token;
 use crate::parse::cursor::{Parser, Result};
 
-/// What can be created, as it is written.
+/// The objects that can be created, as written.
 const OBJECTS: [&str; 18] = [
     "TABLE",
     "DATABASE",
@@ -196,7 +196,7 @@ fn name_at(sql: &str, tokens: &[Token], at: usize) -> Option<TableName> {
     }
 }
 
-/// The tables behind `REFERENCES` and behind the `LIKE` of a new table.
+/// The tables after `REFERENCES` and after the `LIKE` of a new table.
 fn referred(sql: &str, tokens: &[Token]) -> Vec<TableName> {
     let mut out = Vec::new();
     for (at, token) in tokens.iter().enumerate() {

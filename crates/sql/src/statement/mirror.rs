@@ -1,4 +1,4 @@
-//! Statements about mirrors: live copies of linked tables.
+//! Parses statements about mirrors: live copies of linked tables.
 
 use super::{Statement, TableName};
 use crate::Mode;
@@ -6,7 +6,7 @@ use crate::ddl::TableDefinition;
 use crate::literal::name;
 use crate::parse::cursor::{Parser, Result};
 
-/// What a statement about mirrors names.
+/// The target of a statement about mirrors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MirrorTarget {
     /// Tables, one by one.
@@ -21,9 +21,9 @@ pub enum MirrorStatement {
     /// `MIRROR [IF NOT EXISTS] {TABLE t [, ...] | DATABASE d} [COLUMNS (c, ...) | EXCEPT COLUMNS
     /// (c, ...)] [WHERE condition] [PARTITION BY ...] [SEGMENT BY ...]`
     Create {
-        /// What is mirrored.
+        /// The mirrored objects.
         target: MirrorTarget,
-        /// `IF NOT EXISTS`: what is mirrored already is no error.
+        /// `IF NOT EXISTS`: existing mirrors are no error.
         if_not_exists: bool,
         /// Which columns and rows, of one table.
         filter: MirrorFilter,
@@ -32,16 +32,16 @@ pub enum MirrorStatement {
     },
     /// `UNMIRROR [IF EXISTS] {TABLE t [, ...] | DATABASE d}`
     Drop {
-        /// What is mirrored no longer.
+        /// The objects that are no longer mirrored.
         target: MirrorTarget,
-        /// `IF EXISTS`: what is not mirrored is no error.
+        /// `IF EXISTS`: missing mirrors are no error.
         if_exists: bool,
     },
     /// `ALTER MIRROR {t [, ...] | DATABASE d} {PAUSE | RESUME | RESYNC}`
     Alter {
         /// Which mirrors.
         target: MirrorTarget,
-        /// What is done with them.
+        /// The action on them.
         action: MirrorAction,
     },
     /// `CHECK MIRROR {t [, ...] | DATABASE d} [REPAIR]`
@@ -53,7 +53,7 @@ pub enum MirrorStatement {
     },
 }
 
-/// Which columns and rows of its table a mirror has. As text it is what stands in the statement.
+/// The filter of a mirror: its columns and rows. Its text form is that of the statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MirrorFilter {
     /// The columns.
@@ -128,19 +128,19 @@ impl std::fmt::Display for MirrorFilter {
     }
 }
 
-/// What `ALTER MIRROR` does.
+/// The action of `ALTER MIRROR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorAction {
     /// `PAUSE`: the copy stays as it is, and is not read.
     Pause,
     /// `RESUME`: the copy follows again from where it was.
     Resume,
-    /// `RESYNC`: the copy is made anew.
+    /// `RESYNC`: the copy is made again.
     Resync,
 }
 
 impl Parser<'_> {
-    /// What follows `MIRROR`.
+    /// Parses the text after `MIRROR`.
     pub(super) fn mirror(&mut self) -> Result<Statement> {
         self.advance();
         let (target, if_not_exists) = self.mirror_target(true)?;
@@ -182,7 +182,7 @@ impl Parser<'_> {
         Ok(MirrorFilter { columns, condition })
     }
 
-    /// What follows `UNMIRROR`.
+    /// Parses the text after `UNMIRROR`.
     pub(super) fn unmirror(&mut self) -> Result<Statement> {
         self.advance();
         let (target, if_exists) = self.mirror_target(false)?;
@@ -190,7 +190,7 @@ impl Parser<'_> {
         Ok(Statement::Mirror(MirrorStatement::Drop { target, if_exists }))
     }
 
-    /// `IF [NOT] EXISTS` may stand before and behind the kind.
+    /// `IF [NOT] EXISTS` may stand before and after the kind.
     fn mirror_target(&mut self, not: bool) -> Result<(MirrorTarget, bool)> {
         let given = self.condition_of_existence(not);
         if self.take_word("DATABASE") || self.take_word("SCHEMA") {
@@ -210,7 +210,7 @@ impl Parser<'_> {
         if not { self.if_not_exists() } else { self.if_exists() }
     }
 
-    /// The mirrors behind `ALTER MIRROR` and `CHECK MIRROR`; `TABLE` may be said.
+    /// The mirrors after `ALTER MIRROR` and `CHECK MIRROR`; `TABLE` may be said.
     fn existing_mirrors(&mut self) -> Result<MirrorTarget> {
         if self.take_word("DATABASE") || self.take_word("SCHEMA") {
             return Ok(MirrorTarget::Database(self.name_text()?));
@@ -223,7 +223,7 @@ impl Parser<'_> {
         Ok(MirrorTarget::Tables(tables))
     }
 
-    /// What follows `ALTER MIRROR`.
+    /// Parses the text after `ALTER MIRROR`.
     pub(super) fn alter_mirror(&mut self) -> Result<Statement> {
         let target = self.existing_mirrors()?;
         let action = match () {
@@ -236,7 +236,7 @@ impl Parser<'_> {
         Ok(Statement::Mirror(MirrorStatement::Alter { target, action }))
     }
 
-    /// What follows `CHECK MIRROR`.
+    /// Parses the text after `CHECK MIRROR`.
     pub(super) fn check_mirror(&mut self) -> Result<Statement> {
         let target = self.existing_mirrors()?;
         let repair = self.take_word("REPAIR");

@@ -1,4 +1,5 @@
-//! The readers of statements that have no file of their own.
+//! Classifies a statement by its first words, and parses the statements that have no file of their
+//! own.
 
 use pelorus_error::Result as PublicResult;
 
@@ -151,7 +152,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Refuses a second statement behind a `;`, unless it is part of a program's body.
+    /// Refuses a second statement after a `;`, unless it is part of a program's body.
     fn check_single(&self) -> Result<()> {
         let rest = self.peek().map_or("", |first| self.sql.get(first.start..).unwrap_or_default());
         let (_, behind) = crate::lexer::next_statement(rest, self.mode);
@@ -204,7 +205,7 @@ impl Parser<'_> {
         Ok(facts)
     }
 
-    /// `WITH ...`: the word behind the last definition tells what the statement is.
+    /// `WITH ...`: the word after the last definition tells what the statement is.
     fn with_statement(&mut self) -> Result<Statement> {
         let mut open = 0usize;
         let mut ahead = 1;
@@ -401,7 +402,7 @@ impl Parser<'_> {
                 quick = self.take_options(&["QUICK", "EXTENDED"], last);
             }
             "CHECKSUM" if self.is_any_word(&["QUICK", "EXTENDED"]) => self.advance(),
-            // MariaDB waits as long as it is told.
+            // MariaDB waits for the given time.
             "OPTIMIZE" if self.is_word("WAIT") => {
                 self.advance();
                 self.integer()?;
@@ -414,7 +415,7 @@ impl Parser<'_> {
         Ok(Statement::Maintenance(Maintenance { verb, tables, histogram, quick }))
     }
 
-    /// Passes over what `CACHE INDEX` says of a table: `KEY (a, b)`, and `IN hot` behind the last.
+    /// Passes over what `CACHE INDEX` says of a table: `KEY (a, b)`, and `IN hot` after the last.
     fn skip_cached(&mut self) {
         let mut depth = 0_usize;
         while self.peek().is_some() && (depth > 0 || !self.is_symbol(",")) {
@@ -437,7 +438,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands behind `PERSISTENT FOR` in MariaDB's `ANALYZE TABLE`.
+    /// The part after `PERSISTENT FOR` in MariaDB's `ANALYZE TABLE`.
     fn persistent(&mut self) -> Result<()> {
         if self.take_word("ALL") {
             return Ok(());

@@ -1,10 +1,10 @@
-//! `CREATE SERVER` and its kin.
+//! Parses `CREATE SERVER`, `ALTER SERVER`, `DROP SERVER`.
 
 use super::{DropServer, Secret, Statement};
 use crate::lexer::TokenKind;
 use crate::parse::cursor::{Parser, Result};
 
-/// The options of a linked server; `None` for what is not said.
+/// The options of a linked server; `None` for options that are not given.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ServerOptions {
     /// `HOST 'h'`
@@ -63,7 +63,7 @@ pub struct AlterServer {
     pub options: ServerOptions,
 }
 
-/// Splits `REPLICAS`: hosts with ports, by commas. IPv6 addresses stand in brackets.
+/// Splits `REPLICAS`: hosts with ports, by commas. IPv6 addresses are in brackets.
 pub fn parse_replicas(text: &str) -> Option<Vec<(String, Option<u16>)>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts
@@ -97,14 +97,14 @@ pub fn parse_databases(text: &str) -> Option<Vec<(String, String)>> {
 }
 
 impl ServerOptions {
-    /// Whether they say what the password is, or where.
+    /// Whether they contain the password, or its source.
     pub fn gives_password(&self) -> bool {
         self.password.is_some() || self.password_env.is_some() || self.password_file.is_some()
     }
 }
 
 impl Parser<'_> {
-    /// What follows `CREATE SERVER`, `ALTER SERVER` or `DROP SERVER`.
+    /// Parses the text after `CREATE SERVER`, `ALTER SERVER` or `DROP SERVER`.
     pub(super) fn server(&mut self, verb: &str, or_replace: bool) -> Result<Statement> {
         match verb {
             "CREATE" => {

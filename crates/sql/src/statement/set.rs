@@ -1,4 +1,4 @@
-//! `SET`: variables, character sets, transactions.
+//! Parses `SET`: variables, character sets, transactions.
 
 use super::Statement;
 use super::cursor::variable_name;
@@ -19,7 +19,7 @@ pub enum Scope {
     PersistOnly,
 }
 
-/// The value behind the `=`.
+/// The value after the `=`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetValue {
     /// `DEFAULT`

@@ -1,10 +1,10 @@
-//! `SHOW`: every kind that MySQL has.
+//! Parses `SHOW`: every kind that MySQL has.
 
 use super::{Statement, TableName, UserName};
 use crate::lexer::TokenKind;
 use crate::parse::cursor::{Parser, Result};
 
-/// What `SHOW` shows.
+/// The object of `SHOW`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ShowKind {
     /// `BINARY LOG STATUS`, `MASTER STATUS`
@@ -25,7 +25,7 @@ pub enum ShowKind {
     CountErrors,
     /// `COUNT(*) WARNINGS`
     CountWarnings,
-    /// `CREATE DATABASE`; the name stands in `table.name`, as for all objects.
+    /// `CREATE DATABASE`; the name is in `table.name`, as for all objects.
     CreateDatabase,
     /// `CREATE EVENT`
     CreateEvent,
@@ -39,13 +39,13 @@ pub enum ShowKind {
     CreateTable,
     /// `CREATE TRIGGER`
     CreateTrigger,
-    /// `CREATE USER`; the account stands in `user`.
+    /// `CREATE USER`; the account is in `user`.
     CreateUser,
     /// `CREATE VIEW`
     CreateView,
     /// `DATABASES`, `SCHEMAS`
     Databases,
-    /// `ENGINE name STATUS | MUTEX | LOGS`; the engine stands in `table.name`.
+    /// `ENGINE name STATUS | MUTEX | LOGS`; the engine is in `table.name`.
     Engine,
     /// `[STORAGE] ENGINES`
     Engines,
@@ -61,7 +61,7 @@ pub enum ShowKind {
     Grants,
     /// `INDEX`, `INDEXES`, `KEYS`
     Index,
-    /// `MIRRORS` (ours): the mirrored tables and how they stand.
+    /// `MIRRORS` (ours): the mirrored tables and their status.
     Mirrors,
     /// `OPEN TABLES`
     OpenTables,
@@ -104,7 +104,7 @@ pub enum ShowKind {
 /// A `SHOW` statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Show {
-    /// What is shown.
+    /// The object that is shown.
     pub kind: ShowKind,
     /// `FULL`
     pub full: bool,
@@ -114,9 +114,9 @@ pub struct Show {
     pub global: Option<bool>,
     /// `FROM database` or `IN database`, and the database of a qualified table.
     pub database: Option<String>,
-    /// The table, or the object behind `CREATE`.
+    /// The table, or the object after `CREATE`.
     pub table: Option<TableName>,
-    /// `IF NOT EXISTS` behind `CREATE DATABASE`.
+    /// `IF NOT EXISTS` after `CREATE DATABASE`.
     pub if_not_exists: bool,
     /// The value of `LIKE '...'`.
     pub like: Option<String>,
@@ -145,7 +145,7 @@ enum Tail {
     Limit,
     /// The name of an object.
     Object,
-    /// Whatever; kept as words.
+    /// Any other statement, as words.
     Words,
 }
 

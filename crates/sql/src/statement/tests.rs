@@ -1,4 +1,4 @@
-//! Tests of the classification.
+//! Tests of the classification of statements.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! `SET STATEMENT max_statement_time = n FOR ...`: a statement with a time limit, as MariaDB has it.
+//! Parses MariaDB's `SET STATEMENT max_statement_time = n FOR ...`: a statement with a time limit.
 
 use crate::Mode;
 use crate::lexer::{Lexer, Token, TokenKind};

@@ -1,5 +1,5 @@
-//! Changes of the catalog: tables made, altered and dropped, partitions dropped. Each is a commit of
-//! its own.
+//! DDL of the store: tables created, altered and dropped, partitions dropped. Each change is a
+//! commit of its own.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::partition::Partition;
 use crate::table::{Table, longest_history};
 
 impl Database {
-    /// Carries out a change of the catalog as a commit of its own; whether there was one to make.
+    /// Executes a change of the catalog as a commit of its own; whether there was one to make.
     /// `make` runs while nothing else is committed.
     fn commit_change(&self, make: impl FnOnce(&Self) -> Result<Option<Pending>>) -> Result<bool> {
         self.check()?;
@@ -52,7 +52,7 @@ impl Database {
         Ok(true)
     }
 
-    /// The same of what frees space, which makes room for its own record where it must.
+    /// The same for changes that free space, which makes room for its own record if necessary.
     fn commit_drop(&self, mut make: impl FnMut(&Self) -> Result<Option<Pending>>) -> Result<bool> {
         self.with_room(&|| false, || self.commit_change(&mut make))
     }
@@ -106,7 +106,7 @@ impl Database {
     /// Makes a table.
     ///
     /// # Errors
-    /// A schema that cannot be, and what writing files gives.
+    /// A schema that cannot be, and errors of writing files.
     pub fn create_table(&self, schema: TableSchema, definition: &[u8]) -> Result<TableId> {
         self.create_table_with(schema, definition, |_| Vec::new())
     }
@@ -154,18 +154,18 @@ impl Database {
         }
     }
 
-    /// Gives a table another schema: columns may be added, dropped, renamed and reordered; a
+    /// Changes the schema of a table: columns may be added, dropped, renamed and reordered; a
     /// column keeps its number and its Arrow type, the key its columns and their collations. New
     /// columns have numbers from [`Table::next_column_id`] on.
     ///
     /// # Errors
-    /// A change that needs the rows written anew, which is the engine's business.
+    /// A change that requires a rewrite of the rows, which the engine does.
     pub fn alter_table(&self, id: TableId, schema: TableSchema, definition: &[u8]) -> Result<()> {
         self.alter_table_with(id, schema, definition, Vec::new())
     }
 
-    /// The same, and other tables get definitions that say nothing else of their rows, in one commit:
-    /// what is under way for these is not disturbed.
+    /// The same, and other tables get definitions that do not change their rows, in one commit:
+    /// running changes of these tables are not disturbed.
     ///
     /// # Errors
     /// As [`Self::alter_table`].
@@ -191,7 +191,7 @@ impl Database {
         .map(|_| ())
     }
 
-    /// Gives tables other definitions, all of them in one commit; their schemas stay.
+    /// Replaces the definitions of tables, all in one commit; their schemas stay.
     ///
     /// # Errors
     /// No such table.
@@ -311,8 +311,8 @@ impl Database {
             .map(|_| ())
     }
 
-    /// Drops partitions by their keys; those that are not there are passed over. Gives how many
-    /// there were.
+    /// Drops partitions by their keys; unknown ones are ignored. Returns the number of dropped
+    /// partitions.
     ///
     /// # Errors
     /// No such table.
@@ -350,7 +350,7 @@ impl Database {
     }
 }
 
-/// A table with what it becomes.
+/// A table and its new state.
 struct Altered {
     table: Arc<Table>,
     schema: TableSchema,
@@ -377,7 +377,7 @@ fn enter_altered(catalog: &mut Catalog, altered: Vec<Altered>, lsn: Lsn) {
 enum Room {
     /// It can wait until there is room.
     Free,
-    /// In the space that is kept for those who free more.
+    /// In the space that is reserved for changes that free more.
     Kept,
     /// In all of that.
     Last,

@@ -1,9 +1,9 @@
-//! Functions that compute parts of partition and segment keys: `col`, `LEFT(col, n)`,
+//! Key functions, which compute parts of partition and segment keys: `col`, `LEFT(col, n)`,
 //! `TIME_SLICE(col, INTERVAL ...)`, `ROUND_DOWN(col, n)`, `HASH(col, n)`.
 //!
-//! Each maps equal values to equal results, so that a condition `col = x` narrows a key
-//! `f(col)` to `f(x)`; those that never turn an order around ([`Function::is_monotonic`]) narrow
-//! ranges too. Rounding is always downwards, also below zero.
+//! Each maps equal values to equal results, so that a condition `col = x` narrows a key `f(col)` to
+//! `f(x)`; monotonic functions ([`Function::is_monotonic`]) narrow ranges too. Rounding is always
+//! downwards, also below zero.
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
@@ -18,11 +18,11 @@ use crate::format::bytes::{Reader, Writer};
 pub struct KeyFunction {
     /// The position of the column.
     pub column: usize,
-    /// What is made of its value.
+    /// The function of its value.
     pub function: Function,
 }
 
-/// What is made of a value.
+/// A function of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// The value itself.

@@ -1,7 +1,7 @@
-//! What the store knows of a table: its columns by number, its primary key, how rows are sorted.
+//! [`TableSchema`]: the columns of a table by number, its primary key, and its sort order.
 //!
-//! Names, defaults, comments and partition expressions are the engine's; they travel through the
-//! store as bytes that it never looks into.
+//! Names, defaults, comments and partition expressions belong to the engine; they pass through the
+//! store as bytes that it never interprets.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_types::{Collation, ColumnType, Flags, WireType};
@@ -30,7 +30,7 @@ pub struct StoredColumn {
     pub id: u32,
     /// The type.
     pub ty: ColumnType,
-    /// What rows have that were written before the column was added: one encoded value
+    /// The value of the column in rows that were written before it was added: one encoded value
     /// ([`crate::format::row_batch`]); `None` is NULL.
     pub filler: Option<Vec<u8>>,
 }
@@ -51,24 +51,24 @@ impl Default for History {
     }
 }
 
-/// What the store knows of a table.
+/// The schema of a table in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
     /// The columns, in the order of batches.
     pub columns: Vec<StoredColumn>,
     /// Positions of the primary key's columns, in the order of the key.
     pub key: Vec<usize>,
-    /// What rows are sorted by in front of the key.
+    /// The key functions by which rows are sorted before the primary key.
     pub segment: Vec<KeyFunction>,
     /// The bound of the past.
     pub history: History,
 }
 
 impl TableSchema {
-    /// Checks that the numbers refer to something.
+    /// Checks that the column numbers exist.
     ///
     /// # Errors
-    /// No columns (1113), too many (1117), no key (3750), or what cannot be in a key (1167).
+    /// No columns (1113), too many (1117), no key (3750), or a type that cannot be in a key (1167).
     pub fn check(&self) -> Result<()> {
         if self.columns.is_empty() {
             return Err(Error::new(
@@ -114,8 +114,8 @@ impl TableSchema {
         self.columns.iter().position(|column| column.id == id)
     }
 
-    /// A number above those of all columns. Columns that were dropped may have had it: what a new
-    /// column of a table gets is [`crate::Table::next_column_id`].
+    /// A number above those of all columns. A dropped column may have had it: the number of a new
+    /// column is [`crate::Table::next_column_id`].
     pub fn next_column_id(&self) -> u32 {
         self.columns.iter().map(|column| column.id.saturating_add(1)).max().unwrap_or(0)
     }

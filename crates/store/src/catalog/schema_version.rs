@@ -1,5 +1,5 @@
-//! A schema with everything that is derived from it, and how columns of an older one are read
-//! under a newer one.
+//! A version of a schema with everything that is derived from it, and the reading of columns of an
+//! older version under a newer one.
 
 use std::sync::Arc;
 
@@ -50,7 +50,8 @@ impl Layout {
         self.primary.encode(self.rows_of(columns), |at| &columns[at])
     }
 
-    /// How many rows there are, by the first column of the key: of others a value may stand for all.
+    /// The number of rows, by the first column of the key: in other columns one value may represent
+    /// all.
     fn rows_of(&self, columns: &[ArrayRef]) -> usize {
         let column = self.schema.key.first().and_then(|&at| columns.get(at));
         column.map_or(0, |column| column.len())
@@ -63,12 +64,12 @@ impl Layout {
         self.primary.encode(rows, |at| &columns[place(at)])
     }
 
-    /// What whole rows are sorted by.
+    /// The sort keys of whole rows.
     pub(crate) fn sort_keys(&self, columns: &[ArrayRef]) -> Result<Keys> {
         self.sorting.encode(self.rows_of(columns), |at| &columns[at])
     }
 
-    /// The first parts of what rows are sorted by; `column` gives the array of a position.
+    /// The first parts of the sort keys of rows; `column` gives the array of a position.
     pub(crate) fn first_sort_keys<'a>(
         &self,
         parts: usize,
@@ -78,8 +79,8 @@ impl Layout {
         self.sorting.encode_first(parts, rows, column)
     }
 
-    /// What conditions on columns leave of the order of rows: ranges, and the positions of the
-    /// columns that they are of.
+    /// The ranges of sort keys that conditions on columns leave, and the positions of the columns
+    /// in them.
     pub(crate) fn key_ranges(
         &self,
         conditions: &[(usize, Predicate)],
@@ -136,7 +137,7 @@ pub(crate) enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// The position, if the column is there.
+    /// The position, if the column exists.
     pub(crate) fn stored(&self) -> Option<usize> {
         match self {
             Self::Stored(position) => Some(*position),

@@ -1,7 +1,7 @@
-//! Putting prepared changes into partitions: look every key up, decide, then write.
+//! Applies prepared changes to partitions: looks every key up, decides, then writes.
 //!
-//! The look-ups of all changes of a commit come before its first write, so that a commit that
-//! fails has changed nothing.
+//! The look-ups of all changes of a commit come before its first write, so that a commit that fails
+//! has changed nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::commit::write_set::{Kind, Mode, Outcome, Prepared, left_out};
 use crate::partition::{Existing, Partition, PartitionWriter, row_ref};
 use crate::table::{Table, duplicate_key};
 
-/// A prepared change with what its keys have now.
+/// A prepared change with the current state of its keys.
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) change: Prepared,
@@ -29,7 +29,7 @@ pub(crate) fn conflict() -> Error {
 /// Looks the keys of a change up and drops the rows that are to be left out.
 ///
 /// # Errors
-/// A key that is there (1062), a row that was written after the snapshot (1213).
+/// A duplicate key (1062), a row that was written after the snapshot (1213).
 pub(crate) fn decide(
     mut change: Prepared,
     writer: &PartitionWriter<'_>,
@@ -94,10 +94,11 @@ pub(crate) fn check_room(changes: &[Decided], writer: &PartitionWriter<'_>) -> R
     if rows == 0 { Ok(()) } else { writer.room_for(rows, bytes) }
 }
 
-/// Writes a decided change under a version. Nobody commits what was computed before `oldest`.
+/// Writes a decided change under a version. No change that was computed before `oldest` will be
+/// committed.
 ///
 /// # Errors
-/// Only what is a bug; the database must not go on after it.
+/// Only bugs; the database must not continue after one.
 pub(crate) fn write(
     decided: &Decided,
     writer: &mut PartitionWriter<'_>,

@@ -1,8 +1,8 @@
-//! Commits that are acknowledged, and seen, before they are durable.
+//! Asynchronous commits: acknowledged and visible before they are durable.
 //!
 //! Their records go to the log in the order of versions like all others, and a thread syncs the log
-//! a short while after the first of them ([`Database::run_syncing`]). A crash loses at most the
-//! commits of that while, and always the newest ones: what is there afterwards is a state that was.
+//! a short time after the first of them ([`Database::run_syncing`]). A crash loses at most the
+//! commits of that interval, and always the newest ones: the recovered state is one that existed.
 //! Without the thread such commits wait like others.
 
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ pub enum Durability {
     Async,
 }
 
-/// What the thread that syncs the log is told.
+/// The state of the thread that syncs the log.
 #[derive(Debug, Default)]
 pub(crate) struct Syncing {
     state: Mutex<Wanted>,
@@ -40,7 +40,7 @@ struct Wanted {
 }
 
 impl Database {
-    /// Shows a commit that is not durable yet; `false` if nobody would sync it.
+    /// Makes a commit visible that is not durable yet; `false` if no thread would sync it.
     pub(crate) fn publish_now(&self, version: Version) -> bool {
         let mut state = self.syncing.state.lock();
         if !state.running {
@@ -65,7 +65,8 @@ impl Database {
                 self.syncing.wake.wait(&mut state);
                 continue;
             }
-            // More come meanwhile, and share the sync. Nobody but the end cuts this short.
+            // More commits arrive meanwhile, and share the sync. Only the end of the database cuts
+            // this short.
             let begun = self.env.clock.monotonic();
             let mut left = lag;
             while !left.is_zero() && !state.stop {

@@ -1,8 +1,8 @@
-//! What the log says of a commit.
+//! The log record of a commit.
 //!
-//! A record is the version, the wall clock in microseconds, and changes: a kind byte, the length
-//! of the rest, and the rest. `docs/internals/format-store.md` has every byte. Rows of a `Put` carry the
-//! numbers of their columns, so that a record can be read whatever became of the table since.
+//! A record is the version, the wall clock in microseconds, and changes: a kind byte, the length of
+//! the rest, and the rest. `docs/internals/format-store.md` has every byte. Rows of a `Put` have
+//! the numbers of their columns, so that a record can be read after any later change of the table.
 
 use pelorus_error::Result;
 
@@ -195,7 +195,7 @@ impl<'a> Change<'a> {
 pub(crate) struct RecordWriter<'a> {
     /// All but the rows.
     head: Writer,
-    /// Rows, each with where in `head` they stand.
+    /// Rows, each with its position in `head`.
     rows: Vec<(usize, &'a [u8])>,
 }
 

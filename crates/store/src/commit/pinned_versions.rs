@@ -1,8 +1,8 @@
-//! Which versions somebody reads, so that nothing that they see is merged away.
+//! Pinned versions: the versions that snapshots read, so that nothing that they see is removed.
 //!
-//! Who pins a version picks it under the lock under which the horizon is decided: either the
-//! decision sees the pin, or the pin sees the floor that the decision has raised. `interleavings`
-//! tries every order.
+//! A reader pins a version under the lock under which the horizon is decided: either the decision
+//! sees the pin, or the pin sees the floor that the decision has raised. `interleavings` tries
+//! every order.
 
 #[cfg(all(test, feature = "loom"))]
 mod interleavings;
@@ -15,12 +15,12 @@ use pelorus_env::sync::{AtomicU64, Mutex};
 
 use crate::catalog::schema::Version;
 
-/// The versions that somebody reads, each with how many do.
+/// The versions that are read, each with the number of its readers.
 #[derive(Debug, Default)]
 pub(crate) struct Pins(Mutex<BTreeMap<Version, usize>>);
 
 impl Pins {
-    /// Pins a version that `pick` gives while nobody can raise the horizon.
+    /// Pins the version that `pick` returns while the horizon cannot be raised.
     pub(crate) fn pin(self: &Arc<Self>, pick: impl FnOnce() -> Version) -> Arc<Pin> {
         let mut pins = self.0.lock();
         let version = pick();
@@ -28,9 +28,9 @@ impl Pins {
         Arc::new(Pin { pins: Arc::clone(self), version })
     }
 
-    /// The lowest version that somebody reads, or the newest. `raise` runs with the wanted version,
-    /// or with that one if it is lower, while nobody can pin, so that who pins later finds the
-    /// floor where it is.
+    /// The lowest version that is read, or the newest. `raise` runs with the wanted version, or
+    /// with that one if it is lower, while no version can be pinned, so that a later pin sees the
+    /// raised floor.
     pub(crate) fn horizon<T>(
         &self,
         published: &AtomicU64,

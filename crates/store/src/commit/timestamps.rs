@@ -1,8 +1,8 @@
-//! The times of commits: what the server's clock shows, as long as that goes forward.
+//! Commit timestamps: the server's clock, made monotonic.
 //!
-//! Clocks are set back now and then. What was there at a moment must not become something else
-//! later, so times of commits never go back: where the clock shows less than it has shown before,
-//! they stand still behind all of that until the clock has passed it.
+//! Clocks are set back now and then. The state at a past moment must not change later, so commit
+//! timestamps never decrease: while the clock shows less than before, they stay at the highest
+//! value until the clock has passed it.
 
 use pelorus_env::Clock;
 use pelorus_env::sync::Mutex;
@@ -10,7 +10,7 @@ use pelorus_env::sync::Mutex;
 /// Commits that are less than so many microseconds apart may share a moment.
 pub(crate) const SHARED_MICROS: u64 = 1000;
 
-/// Gives commits their times (microseconds since 1970).
+/// Assigns commit timestamps (microseconds since 1970).
 #[derive(Debug)]
 pub(crate) struct Stamps(Mutex<Latest>);
 

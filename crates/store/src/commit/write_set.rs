@@ -1,5 +1,5 @@
-//! What a commit is asked to do, made ready outside of any lock: keys encoded and hashed, rows of
-//! one key within a batch settled, bytes for the log written.
+//! The write set of a commit, prepared outside of any lock: keys encoded and hashed, rows of one
+//! key within a batch merged, bytes for the log written.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::format::row_batch;
 use crate::key::Keys;
 use crate::table::{Table, duplicate_key};
 
-/// What happens to a row whose key is there already.
+/// The handling of a row whose key exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The commit fails with error 1062.
@@ -25,7 +25,7 @@ pub enum Mode {
     Replace,
 }
 
-/// One change that a commit is asked for.
+/// One change of a commit.
 #[derive(Clone, Debug)]
 pub enum Write {
     /// Rows of one partition.
@@ -36,7 +36,7 @@ pub enum Write {
         partition: Vec<u8>,
         /// A column each, in the order of the schema.
         columns: Vec<ArrayRef>,
-        /// What happens to keys that are there.
+        /// The handling of existing keys.
         mode: Mode,
     },
     /// Rows to delete, by their primary keys.
@@ -78,7 +78,7 @@ impl Commit {
     }
 }
 
-/// What one change of a commit did.
+/// The result of one change of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Rows whose key was new.
@@ -104,15 +104,15 @@ pub(crate) struct Prepared {
     pub(crate) columns: Vec<ArrayRef>,
     pub(crate) keys: Keys,
     pub(crate) hashes: Vec<u64>,
-    /// Places in the batch of rows that another row of it stands for.
+    /// Positions in the batch of rows that another row of the batch replaces.
     pub(crate) settled: Vec<u32>,
     /// The columns as the log has them.
     pub(crate) bytes: Vec<u8>,
-    /// Where the change stood in the commit.
+    /// The position of the change in the commit.
     pub(crate) at: usize,
 }
 
-/// What a change does.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Put(Mode),
@@ -193,7 +193,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Writes what the log says of the rows, unless that is done.
+    /// Encodes the rows for the log, unless that is done.
     pub(crate) fn write_bytes(&mut self) {
         if self.bytes.is_empty() {
             let mut out = Writer(std::mem::take(&mut self.bytes));
@@ -203,8 +203,8 @@ impl Prepared {
     }
 }
 
-/// The places in a batch of all rows that are not kept: those that were `settled`, and those of the
-/// rest that `keep` does not name.
+/// The places in a batch of all rows that are not written: those that were `settled`, and those of
+/// the rest that `keep` does not name.
 pub(crate) fn left_out(settled: &[u32], keep: &[bool]) -> Vec<u32> {
     let mut settled = settled.iter().copied().peekable();
     let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! The rows of several parts, as they lie: what is rewritten is taken from there in its new order, and
-//! copied once.
+//! The input rows of a compaction: the rows of several parts in place, from which the output is
+//! copied once in its new order.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::partition::delete_marks::Mask;
 use crate::partition::delta::{Block, Delta};
 use crate::partition::part::{Body, Part};
 
-/// All rows of several parts, under one layout, and which of them are kept.
+/// All rows of several parts, under one layout, and which of them survive.
 #[derive(Default)]
 pub(super) struct Rows {
     /// The rows piece by piece, each with all columns. A column of one value has it in all rows.
@@ -31,7 +31,7 @@ pub(super) struct Rows {
     pub(super) versions: Vec<Version>,
     /// Part and row that each came from.
     pub(super) origins: Vec<(u32, u32)>,
-    /// Those that somebody may still read.
+    /// Those that a snapshot may still read.
     kept: Vec<u32>,
 }
 
@@ -40,7 +40,7 @@ impl Rows {
     /// than to leave them out. `seed` is that of the keys' hashes.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     pub(super) fn gather(
         layout: &Layout,
         parts: &[Arc<Part>],
@@ -120,7 +120,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The rows that are kept, in the order of segment, key and version.
+    /// The surviving rows, in the order of segment, key and version.
     pub(super) fn sorted(&self, layout: &Layout) -> Result<Sorted> {
         let mut with_segment = Keys::default();
         let keys = if layout.schema.segment.is_empty() {
@@ -134,7 +134,7 @@ impl Rows {
         Ok(Sorted::new(keys, &self.versions, &self.kept))
     }
 
-    /// About how many bytes of memory the rows take that are kept.
+    /// An estimate of the memory of the surviving rows.
     pub(super) fn bytes(&self) -> usize {
         let ends = self.starts.iter().skip(1).copied().chain([self.count()]);
         let pieces = self.pieces.iter().zip(&self.starts).zip(ends);
@@ -182,8 +182,8 @@ fn broken(error: arrow::error::ArrowError) -> Error {
     Error::internal("rows cannot be rearranged").caused_by(error)
 }
 
-/// The filler of a column for some rows: once if it can be. A long one for all of them would be more
-/// than Arrow's offsets can name, and most of what is gathered.
+/// The filler of a column for some rows: once if possible. A long one for all of them could exceed
+/// Arrow's offsets, and would be most of the gathered data.
 fn filler_of(layout: &Layout, at: usize, column: &StoredColumn, rows: usize) -> Result<ArrayRef> {
     let is_sorted_by = layout.schema.segment.iter().any(|it| it.column == at);
     let is_repeated = column.filler.is_none() || is_sorted_by;

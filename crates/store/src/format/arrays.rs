@@ -1,4 +1,4 @@
-//! Columns as arrays: some of their rows, and what they take.
+//! Helpers for columns as Arrow arrays: selected rows, and memory sizes.
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
 use pelorus_error::{Error, Result};

@@ -60,7 +60,7 @@ impl Spares {
         self.0.lock().pop().unwrap_or_default()
     }
 
-    /// Gives a buffer back.
+    /// Returns a buffer.
     pub(crate) fn give(&self, mut buffer: Vec<u8>) {
         if !Self::WORTH.contains(&buffer.capacity()) {
             return;
@@ -77,7 +77,7 @@ impl Spares {
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    /// What is read, for errors: `the log record at 4096`.
+    /// The name of the input, for errors: `the log record at 4096`.
     what: &'a str,
 }
 

@@ -1,7 +1,7 @@
-//! The data file of a table, with what its users share.
+//! The data file of a table, with the state that its users share.
 //!
-//! A block is given back when the last reader of its chunk is gone, unless the process is about to
-//! end: the file must then keep what its manifest names.
+//! A block is released when the last reader of its chunk is gone, unless the process is about to
+//! end: the file must then keep the blocks that its manifest names.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) struct DataFile {
     pub(crate) path: PathBuf,
     pub(crate) blocks: BlockFile,
     pub(crate) cache: Arc<Cache>,
-    /// What people call the table, if its definition says.
+    /// The name of the table, if its definition contains one.
     name: RwLock<Option<String>>,
     /// Nothing is given back any more.
     closed: AtomicBool,
@@ -56,18 +56,18 @@ impl DataFile {
         Self { path, blocks, cache, name, closed, settled, manifest, peak, peak_micros }
     }
 
-    /// Notes what people call the table from now on.
+    /// Notes the current name of the table.
     pub(crate) fn call(&self, definition: &[u8]) {
         *self.name.write() = name_of(definition);
     }
 
-    /// What people call the table, or else its file.
+    /// The table's name for messages, or else its file.
     pub(crate) fn called(&self) -> String {
         let name = self.name.read().as_ref().map(|name| format!("table {name}"));
         name.unwrap_or_else(|| format!("the table of {}", self.path.display()))
     }
 
-    /// Says in an error of reading whose file it is, and what to do next.
+    /// Adds the table and the remedy to an error of reading.
     pub(crate) fn explain(&self, error: Error) -> Error {
         let next = match error.code() {
             Code::FileDamaged => {
@@ -93,7 +93,7 @@ impl DataFile {
         self.settled.load(Ordering::Relaxed) == length
     }
 
-    /// Bytes that every checkpoint writes anew, and has to give back: the last manifest.
+    /// Bytes that every checkpoint writes again, and has to give back: the last manifest.
     pub(crate) fn manifest_bytes(&self) -> u64 {
         self.manifest.load(Ordering::Relaxed)
     }
@@ -121,7 +121,7 @@ impl DataFile {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Gives the block of a chunk back.
+    /// Releases the block of a chunk.
     pub(crate) fn release(&self, block: BlockId) {
         if self.closed.load(Ordering::Acquire) {
             return;
@@ -138,7 +138,7 @@ impl DataFile {
 }
 
 /// The name that a definition begins with: the database's and the table's, each with a zero byte
-/// behind it. The rest of it means nothing here.
+/// after it. The rest of it means nothing here.
 fn name_of(definition: &[u8]) -> Option<String> {
     let mut parts = definition.split(|byte| *byte == 0);
     let mut next = || std::str::from_utf8(parts.next()?).ok().filter(|it| !it.is_empty());

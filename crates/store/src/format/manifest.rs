@@ -1,4 +1,4 @@
-//! What a data file says of its table: partitions, chunks, the rows of deltas, marks of deletion.
+//! The manifest of a data file: partitions, chunks, the rows of deltas, delete marks.
 //!
 //! The manifest is the root block of a checkpoint; `docs/internals/format-store.md` has every byte.
 
@@ -25,7 +25,7 @@ use crate::table::Table;
 /// The first byte of a manifest.
 const FORMAT: u8 = 1;
 
-/// Bytes of marks of deletion for which a manifest has room, chunks and partitions beside them: three
+/// Bytes of delete marks for which a manifest has room, in addition to chunks and partitions: three
 /// quarters of the longest block.
 const MARKS_BYTES_MAX: usize = 768 << 20;
 
@@ -108,11 +108,11 @@ impl Frozen {
     }
 }
 
-/// Writes the manifest and the rows of deltas that `last` does not have; gives the manifest's block
-/// and all that belong to it. `floor` is asked once the marks of deletion are taken.
+/// Writes the manifest and the rows of deltas that `last` does not have; returns the manifest's
+/// block and all its other blocks. `floor` is called after the delete marks are taken.
 ///
 /// # Errors
-/// What writing blocks gives; 1114 when the manifest is longer than a block can be. What was written
+/// Errors of writing blocks; 1114 when the manifest is longer than a block can be. What was written
 /// until then is freed.
 pub(crate) fn write(
     frozen: &Frozen,
@@ -282,9 +282,9 @@ fn write_deletes(deletes: &Deletes, up_to: Version, with_history: bool, out: &mu
         (base, base_version, Vec::new())
     };
     if base_bytes(&base) < 8 * base.words().len() {
-        // A bitmap reaches up to its last row, however few there are. Nobody reads below the base
-        // version, so that any version up to it says the same; the log has to be in order, and no
-        // mark in it newer than the manifest.
+        // A bitmap reaches up to its last row, however few there are. No snapshot reads below the
+        // base version, so that any version up to it says the same; the log has to be in order, and
+        // no mark in it newer than the manifest.
         let first = log.first().map_or(up_to, |(version, _)| *version);
         let version = base_version.min(up_to).min(first);
         let mut all: Vec<(Version, u32)> = base.rows().map(|row| (version, row)).collect();
@@ -332,7 +332,7 @@ fn read_deletes(from: &mut Reader<'_>) -> Result<Deletes> {
 /// blocks that belong to the manifest.
 ///
 /// # Errors
-/// Damage, and what reading blocks gives.
+/// Damage, and errors of reading blocks.
 pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId>)> {
     let file = &table.file;
     let bytes = file.blocks.read(root)?;
@@ -380,7 +380,7 @@ pub(crate) fn read(table: &Table, root: BlockId) -> Result<(Version, Vec<BlockId
 }
 
 /// Frees blocks that the manifest does not name: at the moment of the checkpoint they were being
-/// written, or still read by somebody.
+/// written, or still being read.
 fn free_strangers(table: &Table, blocks: &[BlockId]) -> Result<()> {
     let mut named: HashSet<u64> = blocks.iter().map(|block| block.get()).collect();
     for partition in table.partitions().iter() {

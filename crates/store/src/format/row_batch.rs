@@ -1,9 +1,9 @@
-//! Rows as plain bytes, for log records and the images of deltas.
+//! Row batches: rows as plain bytes, for log records and the images of deltas.
 //!
 //! A batch is `rows: u32`, `columns: u32`, and for each column: a type byte, whether NULLs follow
 //! (then a bitmap, least significant bit first, 1 = not NULL), and the values: 8-byte integers and
 //! floats (4 for FLOAT), 16 and 32 bytes for decimals, all little-endian; strings as their lengths
-//! (u32 each) followed by their bytes. NULLs have values too, which mean nothing.
+//! (u32 each) followed by their bytes. NULLs have values too, which are ignored.
 //! `docs/internals/format-store.md` has this in full.
 
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! Conditions on columns as ranges of sort keys.
+//! Key ranges: conditions on columns as ranges of sort keys.
 //!
 //! Keys are ordered as values are, texts as their collation orders them. So an equality fixes the
-//! bytes of a part of the key, and a comparison the ends of the first part that is not fixed; what
-//! follows is free. A range may have keys of other rows, too, never the other way round.
+//! bytes of a part of the key, and a comparison the bounds of the first part that is not fixed; the
+//! parts after it are unbounded. A range may contain keys of rows that do not match, but never
+//! misses one that does.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use pelorus_chunk::{Op, Predicate, Scalar};
 use super::{KeyEncoder, Part};
 use crate::catalog::key_function::Function;
 
-/// Most ranges: each is asked for by itself.
+/// Most ranges: each is looked up separately.
 const RANGES_MAX: usize = 64;
 
 /// Ranges of the first parts of sort keys: rows whose keys begin in none of them do not fulfil the
@@ -28,12 +29,12 @@ pub(crate) struct KeyRanges {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct KeyRange {
     from: Vec<u8>,
-    /// The first bytes that lie behind it; `None` where nothing does.
+    /// The first bytes that lie after it; `None` where nothing does.
     to: Option<Vec<u8>>,
 }
 
 impl KeyRanges {
-    /// Whether a key may lie in one of them that is not before one key and not behind another.
+    /// Whether a key may lie in one of them that is not before one key and not after another.
     pub(crate) fn meet(&self, first: &[u8], last: &[u8]) -> bool {
         let is_below = |range: &KeyRange| range.to.as_ref().is_none_or(|to| first < to.as_slice());
         self.list.iter().any(|range| range.from.as_slice() <= last && is_below(range))
@@ -113,7 +114,7 @@ impl Part {
 }
 
 impl Span {
-    /// What all conditions on a part leave.
+    /// The range that all conditions on a part leave.
     fn of(on: &[&Predicate], image: &dyn Fn(&Scalar) -> Option<Vec<u8>>) -> Self {
         let mut all = Self::default();
         for predicate in on {
@@ -157,7 +158,7 @@ fn combined(heads: &[Vec<u8>], values: &[Vec<u8>]) -> Vec<Vec<u8>> {
     out
 }
 
-/// The first bytes behind a key, or behind all keys that begin like it where it is no whole one;
+/// The first bytes after a key, or after all keys that begin like it where it is no whole one;
 /// `None` where there are none.
 fn behind(mut key: Vec<u8>, is_whole: bool) -> Option<Vec<u8>> {
     if is_whole {

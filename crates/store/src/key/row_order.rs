@@ -1,10 +1,10 @@
-//! The order of rows by their keys.
+//! Sorts rows by their keys.
 //!
-//! Comparing keys where they lie costs a miss of the cache for each of two, so eight bytes of each
-//! are sorted beside the number of its row; only rows that are alike in these are looked at again,
-//! by their next eight bytes (a radix sort whose digits are sorted by comparisons; McIlroy, Bostic,
-//! McIlroy, "Engineering Radix Sort", 1993, is the idea). Keys of several numbers, of which the
-//! first is the same for many rows, so take a few passes.
+//! Comparing keys in place costs two cache misses per comparison, so eight bytes of each key are
+//! sorted next to the number of its row; only rows that are equal in these are compared again, by
+//! their next eight bytes. This is a radix sort whose digits are sorted by comparisons, after the
+//! idea of McIlroy, Bostic, McIlroy, "Engineering Radix Sort", 1993. Keys of several numbers, of
+//! which the first is the same for many rows, so take a few passes.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ const WORD: usize = 8;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sorted {
     pub(crate) rows: Vec<u32>,
-    /// Where several rows of one key stand; in no order.
+    /// The positions of rows with equal keys; in no order.
     pub(crate) alike: Vec<Range<usize>>,
 }
 

@@ -1,5 +1,5 @@
-//! What maintenance decides by: when rows in memory, dead rows and unused blocks are too many, and
-//! which chunks are merged.
+//! The maintenance policy: thresholds of rows in memory, dead rows and unused blocks, and the
+//! choice of chunks to compact.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::compaction::CHUNK_BYTES;
 use crate::partition::part::Part;
 use crate::table::Table;
 
-/// The share of dead rows, in thousandths, from which on a chunk is merged: when nobody writes, and
-/// while rows are written to a partition that has many dead rows, or few. The fewer dead rows a
+/// The share of dead rows, in thousandths, from which on a chunk is merged: when the table is idle,
+/// and while rows are written to a partition that has many dead rows, or few. The fewer dead rows a
 /// chunk has, the more live ones are written for each that goes.
 const GARBAGE_IDLE: u64 = 63;
 const GARBAGE_MANY: u64 = 80;
@@ -21,7 +21,7 @@ const GARBAGE_FEW: u64 = 300;
 /// From this share of its rows on a partition has many dead ones.
 const MANY: u64 = 90;
 
-/// Nobody writes when nobody has written for so long.
+/// A table is idle after so long without a write.
 pub(super) const IDLE_MICROS: u64 = 1_000_000;
 
 /// From this share of dead rows in a partition on writers wait, at the second twice as long for each
@@ -31,8 +31,8 @@ const GARBAGE_FULL: u64 = 145;
 
 /// From this share of their budget on that rows in memory take writers wait likewise, so that they
 /// are never stopped for long; early, so that a load has the speed that it can keep from its
-/// beginning on. What is in memory goes into every checkpoint, too. It lies above what is flushed
-/// whatever is in it: who waits there, waits for something.
+/// beginning on. What is in memory goes into every checkpoint, too. It is above the threshold at
+/// which partitions are flushed in any case, so that a waiting writer waits for a running flush.
 const MEMORY_SLOW: u64 = 250;
 const MEMORY_FULL: u64 = 1000;
 
@@ -74,8 +74,8 @@ const GROWING_MICROS: u64 = crate::limit(5_000_000, 1000) as u64;
 /// Between checkpoints that only give space back.
 pub(super) const WASTE_MICROS: u64 = 250_000;
 
-/// Whether a data file holds so much of what nobody reads that a checkpoint is worth it, which
-/// costs writing the manifest and the rows that came since the last one.
+/// Whether a data file has so much garbage that a checkpoint is worth its cost: writing the
+/// manifest and the rows since the last one.
 pub(crate) fn has_waste(table: &Table) -> bool {
     is_waste(table.file.blocks.usage(), table.file.manifest_bytes(), WASTE_BYTES)
 }
@@ -86,7 +86,7 @@ fn is_waste(usage: Usage, manifest: u64, least: u64) -> bool {
     usage.retired > (usage.live / 40).max(least).max(manifest * 2)
 }
 
-/// Whether a data file that is at rest holds more of what nobody reads than is worth keeping.
+/// Whether an idle data file has more garbage than is worth keeping.
 pub(crate) fn holds_more(table: &Table) -> bool {
     is_waste(table.file.blocks.usage(), table.file.manifest_bytes(), WASTE_BYTES / 32)
 }
@@ -118,9 +118,9 @@ pub(super) fn within(parts: &[Arc<Part>], most: u64, bytes: impl Fn(&Arc<Part>) 
 
 /// How many rows are dead but can still be read, and about how many bytes they take.
 pub(super) fn readable_dead(table: &Table, horizon: Version) -> (usize, u64) {
-    /// What a row takes, where nobody knows better.
+    /// The default size of a row, if it is unknown.
     const ROW_BYTES: u64 = 64;
-    /// What the manifest says of each, however short the row is.
+    /// The size of each mark in the manifest, however short the row is.
     const MARK_BYTES: u64 = 12;
     let (mut all, mut bytes) = (0, 0_u64);
     for partition in table.partitions().iter() {
@@ -146,8 +146,8 @@ pub(super) fn garbage_of(parts: &[Arc<Part>], horizon: Version) -> u64 {
     if dead < crate::CHUNK_ROWS_MAX as u64 { 0 } else { dead * 1000 / rows }
 }
 
-/// How many rows of a partition in memory become chunks: when nobody writes, so many that they
-/// are worth one.
+/// The number of rows in memory from which a partition is flushed: if the table is idle, so many
+/// that they are worth a chunk.
 pub(super) fn flush_from(while_written: usize, is_idle: bool) -> usize {
     if is_idle { while_written.min(crate::CHUNK_ROWS_MAX / 2) } else { while_written }
 }
@@ -164,7 +164,8 @@ pub(super) fn merge_from(of_partition: u64, is_idle: bool) -> u64 {
 /// How long a writer of so many rows waits for merging, by the share of dead rows in thousandths.
 ///
 /// By its square: merging begins late after a burst of writes, and a file that has grown by then
-/// stays large for long. Where both go on, in the middle, writers wait as long as by the share.
+/// stays large for long. In a steady state writers wait on average as long as in proportion to the
+/// share.
 pub(super) fn wait_for_merging(garbage: u64, rows: usize) -> Option<Duration> {
     let part = part(garbage, (GARBAGE_SLOW, GARBAGE_FULL))?;
     Some(wait(2.0 * part * part, rows))
@@ -255,8 +256,8 @@ mod tests {
         assert_eq!(wait_for_flushes(1, 0, 1), Some(Duration::from_micros(4)), "no budget at all");
     }
 
-    /// A table of which many rows had died wrote its manifest four times a second, until nobody could
-    /// read them any more.
+    /// A table of which many rows had died wrote its manifest four times a second, until no
+    /// snapshot could read them any more.
     #[test]
     fn checkpoints_do_not_make_the_next_one_due() {
         let manifest = 36 << 20;

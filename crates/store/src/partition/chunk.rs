@@ -1,7 +1,7 @@
-//! An encoded part: a block of the data file, its columns by way of the cache.
+//! A chunk as a part: a block of the data file, whose columns are read through the cache.
 //!
-//! The payload of the block is the columns' bytes, then their description, then zeros. When rows of
-//! several versions are in it that somebody may still read apart, the versions are one more column.
+//! The payload of the block is the columns' bytes, then their description, then zeros. If it has
+//! rows of several versions that readers may still distinguish, the versions are one more column.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use crate::format::data_file::DataFile;
 use crate::key::Keys;
 use crate::partition::column_cache::{Columns, Resident};
 
-/// What the manifest says of a chunk.
+/// A chunk in the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkRef {
     pub(crate) block: BlockId,
@@ -48,7 +48,7 @@ pub(crate) struct Chunk {
     fences: Mutex<Vec<(usize, Arc<Keys>)>>,
 }
 
-/// What there is once the description has been read.
+/// The state of the chunk after its description has been read.
 #[derive(Debug)]
 struct Opened {
     meta: Arc<ChunkMeta>,
@@ -131,7 +131,7 @@ impl Chunk {
         known.iter().find(|(of, _)| *of == parts).map(|(_, keys)| Arc::clone(keys))
     }
 
-    /// Keeps what [`Self::fences`] gives.
+    /// Caches the result of [`Self::fences`].
     pub(crate) fn keep_fences(&self, parts: usize, keys: &Arc<Keys>) {
         let mut known = self.fences.lock();
         if known.iter().all(|(of, _)| *of != parts) {

@@ -1,14 +1,16 @@
-//! Encoded columns of chunks in memory, within a budget of bytes.
+//! The column cache: encoded columns of chunks in memory, within a budget of bytes.
 //!
-//! Every chunk keeps a table of its columns that are in memory ([`Resident`]): a hit looks nothing up,
-//! however many chunks there are, and the table is taken once for all columns of a row. The cache
-//! itself is a ring of what is in all tables, to drop some of it when there is too much.
+//! Every chunk has a table of its columns that are in memory ([`Resident`]): a hit needs no
+//! look-up, however many chunks there are, and the table is locked once for all columns of a row.
+//! The cache itself is a ring of the entries of all tables, from which entries are evicted when the
+//! budget is exceeded.
 //!
 //! Replacement is CLOCK with a second chance (F. J. Corbató, "A paging experiment with the Multics
 //! system", 1968): a hit sets a bit and moves nothing; the hand clears bits until it finds an entry
-//! that nobody has asked for since its last visit. Here the hand stands still and the ring turns.
+//! that has not been used since its last visit. In this implementation the hand is fixed and the
+//! ring turns.
 //!
-//! Order of locks: the ring, then a table. A hit takes the lock of its table only.
+//! Lock order: the ring, then a table. A hit takes the lock of its table only.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +24,7 @@ use pelorus_error::Result;
 /// With so few entries it is not worth looking for those of chunks that are gone.
 const FEW: usize = 1024;
 
-/// What all tables share.
+/// The cache that all tables share.
 #[derive(Debug)]
 pub(crate) struct Cache {
     /// Bytes that the columns of all tables may have.
@@ -49,7 +51,7 @@ pub(crate) struct Resident {
     cache: Arc<Cache>,
     /// Replaced as a whole.
     columns: RwLock<Arc<Columns>>,
-    /// Which columns were asked for since the hand came by.
+    /// The columns that were used since the last pass of the hand.
     used: Box<[AtomicBool]>,
 }
 
@@ -67,7 +69,7 @@ impl Resident {
     /// all of them, whatever the cache drops meanwhile.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     ///
     /// # Panics
     /// If a position is outside.
@@ -86,7 +88,7 @@ impl Resident {
         }
         let mut own = Vec::new();
         while let Some(missing) = positions.clone().find(|&it| columns[it].is_none()) {
-            // Whoever lets go of a table lets it be changed in place.
+            // A released table may be changed in place.
             drop(columns);
             let column = Arc::new(read(missing)?);
             self.cache.insert(self, missing, &column);
@@ -120,7 +122,7 @@ impl Cache {
         Self { budget, bytes, ring: Mutex::default() }
     }
 
-    /// Enters a column into its table, unless somebody else has meanwhile.
+    /// Enters a column into its table, unless another thread has done so meanwhile.
     fn insert(&self, table: &Arc<Resident>, position: usize, column: &Arc<Column>) {
         let bytes = column.memory();
         if bytes > self.budget {

@@ -1,9 +1,9 @@
-//! Which rows of a part are dead, since which version.
+//! Delete marks: the dead rows of a part, and the version since which each is dead.
 //!
-//! Rows are immutable; deleting one, or writing its key anew, marks it dead from a version on.
-//! A part keeps the marks as a log ordered by version above a bitmap of everything older, and
-//! beside them a bitmap of all marks for readers of the newest state. Marks are only ever added:
-//! what was marked stays marked, and a row is marked once.
+//! Rows are immutable; a deletion or an update of a row marks it dead from a version on. A part
+//! stores the marks as a log ordered by version on top of a bitmap of everything older, and
+//! additionally a bitmap of all marks for readers of the newest state. Marks are never removed, and
+//! a row is marked once.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(crate) struct Deletes(RwLock<Inner>);
 
 #[derive(Clone, Debug, Default)]
 struct Inner {
-    /// Rows dead since a version that nobody reads below any more.
+    /// Rows dead since a version below which no snapshot reads any more.
     base: Arc<Mask>,
     /// The version that `base` holds up to.
     base_version: Version,
@@ -152,7 +152,7 @@ impl Deletes {
         inner.base.count() + end
     }
 
-    /// Forgets when rows died that died at or below a version which nobody reads below any more.
+    /// Forgets when rows died at or below a version, below which no snapshot reads any more.
     pub(crate) fn fold(&self, horizon: Version) {
         let inner = &mut *self.0.write();
         let below = inner.runs.partition_point(|(it, _)| *it <= horizon);
@@ -177,7 +177,7 @@ impl Deletes {
         below.checked_sub(1).map_or(0, |at| inner.runs[at].1)
     }
 
-    /// The rows of which nobody can tell when they died.
+    /// The rows whose time of death is no longer known.
     pub(crate) fn base(&self) -> Arc<Mask> {
         Arc::clone(&self.0.read().base)
     }

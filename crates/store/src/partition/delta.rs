@@ -1,8 +1,8 @@
-//! Recent rows in memory, as they came, visible at once.
+//! A delta: recent rows in memory in the order of insertion, visible at once.
 //!
-//! A delta only grows: rows keep their numbers, in the order of their versions, so that what a
-//! version sees is a prefix. Rows lie in immutable blocks of Arrow arrays; small blocks are joined
-//! with their neighbours like the digits of a counter, so that many small commits do not make many
+//! A delta only grows: rows keep their numbers, in the order of their versions, so that a version
+//! sees a prefix. Rows are in immutable blocks of Arrow arrays. Small blocks are merged with their
+//! neighbours like the digits of a binary counter, so that many small commits do not make many
 //! small arrays and every row is copied a few times at most.
 
 use std::sync::Arc;
@@ -56,7 +56,7 @@ struct Inner {
     keys: Keys,
     hashes: Vec<u64>,
     bytes: usize,
-    /// Nobody counts its bytes any more.
+    /// Its bytes no longer count as memory.
     released: bool,
 }
 
@@ -148,8 +148,8 @@ impl Delta {
         self.0.read().bytes
     }
 
-    /// The bytes that no longer count as memory, for the first who asks: a delta can be flushed
-    /// and its partition dropped at one time.
+    /// The bytes that no longer count as memory, for the first caller: a delta can be flushed and
+    /// its partition dropped at the same time.
     pub(crate) fn release(&self) -> usize {
         let inner = &mut *self.0.write();
         if std::mem::replace(&mut inner.released, true) { 0 } else { inner.bytes }

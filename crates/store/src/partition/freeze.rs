@@ -1,7 +1,8 @@
-//! Tables that take no rows for a while, so that whoever writes them anew misses none.
+//! Frozen tables: tables that accept no rows for a while, so that a rewrite misses none.
 //!
-//! Reading goes on. Commits that bring rows for such a table wait, outside of the commit lock, until
-//! it takes rows again; nearly always it has been replaced by then, and they are told so (1412).
+//! Reads continue. Commits with rows for a frozen table wait, outside of the commit lock, until it
+//! accepts rows again. Nearly always the table has been replaced by then, and the commits fail with
+//! error 1412.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::database::{Committing, Database, go_on};
 /// How long a commit waits, as `innodb_lock_wait_timeout` has it.
 const WAIT: Duration = Duration::from_secs(50);
 
-/// How often it asks meanwhile whether it is to stop.
+/// How often it checks for cancellation meanwhile.
 const STOP_ASKED: Duration = Duration::from_millis(100);
 
 /// Keeps rows from being written to a table until it is dropped.
@@ -34,10 +35,11 @@ impl Drop for FrozenTable {
 }
 
 impl Database {
-    /// Lets no rows be written to a table. A snapshot that is taken afterwards shows all that were.
+    /// Freezes a table: it accepts no rows. A snapshot that is taken afterwards shows all earlier
+    /// rows.
     ///
     /// # Errors
-    /// No such table, or one that is frozen already (1412); what waiting for the disk gives.
+    /// No such table, or one that is frozen already (1412); errors of waiting for the disk.
     pub fn freeze(self: &Arc<Self>, id: TableId) -> Result<FrozenTable> {
         let (frozen, lsn, version) = {
             let mut committing = self.committing.lock();

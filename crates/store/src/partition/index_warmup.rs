@@ -1,9 +1,9 @@
-//! Key indexes after a start: made in the background where the next writes will need them.
+//! Index warm-up after a start: builds key indexes in the background for the next writes.
 //!
-//! After a clean stop no partition has its index, and the first write to one would wait until the
-//! keys of all of its rows have been read: a second for some millions. Nobody knows where the next
-//! write goes, but the partition that a table was written in last is the best guess. Who writes to
-//! it meanwhile waits for what is left of the work, and others do not wait at all.
+//! After a clean shutdown no partition has its index, and the first write to one would wait until
+//! the keys of all of its rows have been read: a second for some millions. The partition to which a
+//! table was last written is the best guess for its next write. A writer to that partition waits
+//! for the rest of the work; other writers do not wait.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const LATELY: u64 = 3_600_000_000;
 /// About how many bytes of an index a row takes.
 const ROW_BYTES: usize = 14;
 
-/// What is asked right after a start has the processors for itself for so long.
+/// Statements right after a start have the processors for so long.
 const PAUSE: Duration = Duration::from_secs(2);
 
 impl Database {
@@ -35,7 +35,7 @@ impl Database {
         self.warm_indexes();
     }
 
-    /// Makes indexes, up to half of what they may take.
+    /// Builds indexes, up to half of the memory that they may take.
     pub(crate) fn warm_indexes(&self) {
         let mut left = self.options.index_bytes / 2;
         for partition in self.written_last() {

@@ -1,5 +1,5 @@
-//! Where the rows of a partition are, for writers: slots, the key index, the delta that grows, and
-//! the keys that were removed lately.
+//! The writers' state of a partition: slots, the key index, the growing delta, and the recently
+//! removed keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Lookup {
     }
 }
 
-/// Keys that were removed, for as long as somebody may commit what it computed before that.
+/// Keys that were removed, for as long as a change that was computed before that may be committed.
 ///
 /// A commit that writes a row which another one has removed meanwhile must not bring it back; the
 /// index no longer knows such keys.
@@ -127,11 +127,11 @@ pub(super) struct Removed {
 impl Removed {
     /// Entries that are not worth a search for old ones.
     const FEW: usize = crate::limit(1024, 8);
-    /// With more entries all are given up: who has read an older version than the last one is told
-    /// of a conflict then, whatever new key they write.
+    /// With more entries all are given up: a transaction that has read an older version than the
+    /// last one then gets a conflict, whatever new key it writes.
     const MANY: usize = 4 << 20;
 
-    /// Notes removals; those at or below `oldest` nobody needs any more.
+    /// Notes removals; those at or below `oldest` are not needed any more.
     pub(super) fn note(
         &mut self,
         version: Version,
@@ -150,7 +150,7 @@ impl Removed {
         }
     }
 
-    /// Forgets what nobody needs any more; all, where that is less than half.
+    /// Forgets removed keys that are not needed any more; all, if that is less than half.
     fn make_room(&mut self, version: Version, oldest: Version) {
         self.forget(oldest);
         if self.versions.len() > Self::MANY / 2 {
@@ -174,7 +174,7 @@ impl Removed {
         self.versions.shrink_to(self.full);
     }
 
-    /// Gives all of them up if nobody needs any; who asked lets go of them, without the lock.
+    /// Takes all of them if none is needed; the caller drops them outside of the lock.
     pub(super) fn take(&mut self, oldest: Version) -> HashMap<u64, Version> {
         if self.newest > oldest {
             return HashMap::new();
@@ -210,7 +210,7 @@ mod tests {
             assert!(removed.since((oldest + 1) * 7, oldest), "{version}");
         }
         assert!(removed.versions.len() <= 1200, "{}", removed.versions.len());
-        // Nobody reads below 4900; above it every removal is known, and nothing else.
+        // No snapshot reads below 4900; above it every removal is known, and nothing else.
         for snapshot in 4900..5000 {
             assert!(removed.since((snapshot + 1) * 7, snapshot));
             assert!(!removed.since(snapshot * 7, snapshot));
@@ -229,7 +229,7 @@ mod tests {
         removed.note(7, 6, 199_000..201_000);
         assert!(removed.memory() < full / 10, "{} of {full}", removed.memory());
         assert!(removed.since(200_000, 6) && !removed.since(3, 6));
-        // As long as somebody reads the version before, they stay.
+        // As long as a snapshot reads the version before, they stay.
         assert!(removed.take(6).is_empty() && removed.since(200_000, 6));
         assert_eq!(removed.take(7).len(), 2000);
         assert_eq!(removed.memory(), 0);

@@ -1,4 +1,4 @@
-//! A part of a partition: rows that never change, and the marks of those that are dead.
+//! A part of a partition: immutable rows, and the delete marks of those that are dead.
 
 use std::sync::Arc;
 

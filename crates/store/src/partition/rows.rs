@@ -1,7 +1,7 @@
-//! Rows by their places: comparing their keys, and reading their columns.
+//! Rows by location: compares their keys, and reads their columns.
 //!
-//! A look-up of one row and of thousands go the same way. Rows of a part that follow one another are
-//! read together, so whoever has many sorts them by [`sort`] before.
+//! A look-up of one row and one of thousands use the same code. Neighbouring rows of a part are
+//! read together, so a caller with many rows sorts them first by [`sort`].
 
 use std::sync::Arc;
 
@@ -37,10 +37,10 @@ pub(crate) fn sort(places: &mut [Place]) {
 /// Keeps the places whose rows have the keys.
 ///
 /// # Errors
-/// What reading columns gives.
+/// Errors of reading columns.
 pub(crate) fn verify(places: &mut Vec<Place>, keys: &Keys) -> Result<()> {
     let mut equal = Vec::with_capacity(places.len());
-    // Rows in memory have their keys beside them; those of all chunks of a layout are read at once.
+    // Rows in memory are stored with their keys; those of all chunks of a layout are read at once.
     let together = |a: &Place, b: &Place| match (a.part.chunk(), b.part.chunk()) {
         (Some(_), Some(_)) => Arc::ptr_eq(&a.part.layout, &b.part.layout),
         _ => Arc::ptr_eq(&a.part, &b.part),
@@ -67,7 +67,7 @@ pub(crate) fn verify(places: &mut Vec<Place>, keys: &Keys) -> Result<()> {
 /// Columns of rows under a layout, in the order of the places.
 ///
 /// # Errors
-/// A column that was dropped after the layout was taken (1412), and what reading columns gives.
+/// A column that was dropped after the layout was taken (1412), and errors of reading columns.
 pub(crate) fn gather(
     layout: &Layout,
     places: &[Place],

@@ -1,9 +1,8 @@
-//! Whether the key index of a partition is what its invariants say: it refers to exactly the live
-//! rows of the newest state.
+//! Verifies the key index of a partition: it refers to exactly the live rows of the newest state.
 //!
-//! The index knows no keys, so rows are looked for by the hashes of their keys: each live row has
-//! an entry that leads to it, no dead row has one, and there are as many entries as live rows.
-//! Whoever writes waits for a fraction of a millisecond.
+//! The index does not store keys, so rows are looked up by the hashes of their keys: each live row
+//! has an entry that leads to it, no dead row has one, and there are as many entries as live rows.
+//! Writers wait for a fraction of a millisecond.
 
 use std::sync::Arc;
 
@@ -13,9 +12,9 @@ use crate::catalog::schema::Version;
 use crate::partition::part::Part;
 
 impl Partition {
-    /// Some rows of a part, given by the hashes of their keys, that the index does not know as they
-    /// are now, each with what is wrong. `first` is the number of the first. None where there is no
-    /// index, or other parts have taken the part's place.
+    /// Some rows of a part, given by the hashes of their keys, for which the index is wrong, each
+    /// with the problem. `first` is the number of the first. Empty if there is no index, or if the
+    /// part has been replaced.
     pub(crate) fn misled(
         &self,
         part: &Arc<Part>,
@@ -43,7 +42,7 @@ impl Partition {
         (first..).zip(entries).filter_map(wrong).collect()
     }
 
-    /// What is wrong with the lists of parts and the size of the index.
+    /// Problems in the lists of parts and in the size of the index.
     pub(crate) fn check_lookup(&self) -> Vec<String> {
         let lookup = self.lookup.read();
         let parts = self.parts();

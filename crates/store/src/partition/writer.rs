@@ -1,4 +1,4 @@
-//! A partition under its writers' lock: looking keys up, taking new rows, marking dead ones.
+//! A partition under its writers' lock: looks keys up, inserts rows, adds delete marks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -117,8 +117,8 @@ impl PartitionWriter<'_> {
         Ok(())
     }
 
-    /// Takes keys out of the index and marks their rows as dead. Nobody commits what was computed
-    /// before `oldest`.
+    /// Removes keys from the index and marks their rows as dead. No change that was computed before
+    /// `oldest` will be committed.
     pub(crate) fn remove(
         &mut self,
         version: Version,

@@ -1,9 +1,9 @@
-//! Checkpoints: data files catch up with the log, so that the log can be cut.
+//! Checkpoints: write a data file up to a log position, so that the log can be truncated.
 //!
-//! A table is frozen for the moment that it takes to list its parts under the commit lock: deltas
-//! are ended, so that what comes later goes to new ones, and the log position and version are
-//! noted. Writers go on while the manifest is written. The log must be durable up to that position
-//! before the file's header names it.
+//! A table is frozen while its parts are listed under the commit lock: deltas are closed, so that
+//! later rows go to new ones, and the log position and version are noted. Writers continue while
+//! the manifest is written. The log must be durable up to that position before the file's header
+//! names it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,17 +21,17 @@ use crate::maintenance::{has_holes, has_waste};
 use crate::table::Table;
 
 impl Database {
-    /// Writes what has changed since the last checkpoint into the data files, and cuts the log.
+    /// Writes the changes since the last checkpoint to the data files, and truncates the log.
     ///
     /// # Errors
-    /// What writing gives. After a full disk the next checkpoint tries again; nothing is lost,
-    /// since the log is kept. The same goes for a table that is too large for its data file (1114);
-    /// others have their checkpoints.
+    /// Errors of writing. After a full disk the next checkpoint tries again; nothing is lost, since
+    /// the log is preserved. The same applies to a table that is too large for its data file
+    /// (1114); others have their checkpoints.
     pub fn checkpoint(&self) -> Result<()> {
         self.checkpoint_where(|table| self.is_behind(table))
     }
 
-    /// Writes also what only the newer header of a data file knows.
+    /// Also writes changes that only the newer header of a data file contains.
     ///
     /// # Errors
     /// As [`Self::checkpoint`].
@@ -64,8 +64,8 @@ impl Database {
         result
     }
 
-    /// Gives back what writes took of a full disk that were not done: else they would leave less and
-    /// less of the space that is kept for those who free more.
+    /// Releases the space of unfinished writes on a full disk, which would otherwise reduce the
+    /// space that is reserved for statements that free more.
     pub(crate) fn release_tails(&self) {
         self.log.remove_spares();
         for table in self.tables() {
@@ -104,8 +104,8 @@ impl Database {
     }
 
     /// Whether a table has changed since its checkpoint, or holds much of the log since its older
-    /// header does not have everything: a table that nobody changes any more must not do so for
-    /// ever. The same goes for space in its file.
+    /// header does not have everything: a table without further changes must not do so for ever.
+    /// The same applies to space in its file.
     fn is_behind(&self, table: &Table) -> bool {
         let changed = table.changed.load(Ordering::Acquire);
         let older = table.older_checkpoint();
@@ -179,9 +179,9 @@ impl Database {
 
     /// The catalog as it is, and where the log ends then.
     ///
-    /// The log may have been cut behind what the headers of a table know that did not change for
-    /// long. If it has changed since, during this checkpoint perhaps, its headers must catch up before
-    /// the catalog says so: else the next start would look for the log that is gone.
+    /// The log may have been cut after what the headers of a table know that did not change for
+    /// long. If it has changed since, during this checkpoint perhaps, its headers must catch up
+    /// before the catalog says so: else the next start would look for the log that is gone.
     fn capture_catalog(&self, state: &mut CheckpointState) -> Result<(Catalog, Lsn)> {
         // Removals that a crash undid may have brought older parts back, not all of them perhaps.
         let begin = self.log.begin().0.max(state.log_start);
@@ -237,7 +237,7 @@ fn freeze(table: &Table, version: u64, (history_marks, length_max): (usize, usiz
         })
         .collect();
     let last_drop = table.newest_drop();
-    // Twice as many as maintenance leaves: somebody may read an old version for long.
+    // Twice as many as maintenance leaves: a snapshot may read an old version for long.
     let history_marks = history_marks.saturating_mul(2);
     let next_partition = table.next_partition();
     Frozen { version, last_drop, history_marks, length_max, next_partition, partitions }

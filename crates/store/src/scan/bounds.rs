@@ -1,9 +1,10 @@
-//! What can be left out of a chunk by what conditions say of texts.
+//! Pruning by conditions on text: which vectors of a chunk can hold matching rows.
 //!
-//! The rows of a chunk are in the order of their sort keys. The keys of each vector's first row and
-//! of the last row, as far as conditions reach, are its *fences*: made when they are first needed
-//! and kept beside the chunk, they tell in which vectors keys of a range can be. That holds under
-//! every collation. Texts that compare by their code points have zone maps as well.
+//! The rows of a chunk are in the order of their sort keys. The *fences* of a chunk are the keys of
+//! each vector's first row and of the last row, as far as conditions reach. They are computed when
+//! they are first needed and cached with the chunk, and show which vectors can have keys of a
+//! range. That holds under every collation. Texts that compare by their code points have zone maps
+//! as well.
 
 use std::sync::Arc;
 
@@ -18,18 +19,18 @@ use crate::catalog::schema_version::{Layout, Source};
 use crate::key::{KeyRanges, Keys};
 use crate::partition::chunk::Chunk;
 
-/// What conditions leave of chunks.
+/// The parts of chunks that conditions leave.
 #[derive(Debug)]
 pub(super) struct Bounds {
     /// The keys, and the positions of the columns that they are made of, in order.
     keys: Option<(KeyRanges, Vec<usize>)>,
-    /// What zone maps are asked, by positions of columns.
+    /// The conditions on zone maps, by positions of columns.
     zones: Vec<(usize, Predicate)>,
 }
 
 impl Bounds {
-    /// What conditions on columns by position and on texts leave, these being meant under the
-    /// columns' collations; `None` where that is nothing that other conditions do not leave.
+    /// The bounds from conditions on columns by position and on texts, under the columns'
+    /// collations; `None` if they exclude no more than other conditions do.
     pub(super) fn of(
         layout: &Layout,
         predicates: &[(usize, Predicate)],
@@ -48,7 +49,7 @@ impl Bounds {
         (keys.is_some() || !zones.is_empty()).then_some(Self { keys, zones })
     }
 
-    /// Whether a chunk may have rows that fulfil the conditions, by what is in memory of it.
+    /// Whether a chunk may have rows that meet the conditions, by its metadata in memory.
     pub(super) fn may_hold(&self, unit: &ScanUnit, chunk: &Chunk) -> Result<bool> {
         if !self.zones_allow(unit, chunk, None)? {
             return Ok(false);
@@ -130,7 +131,7 @@ fn fences(
     let values = values.collect::<Result<Vec<ArrayRef>>>()?;
     let place = |column: usize| columns.iter().position(|&it| it == column).unwrap_or(0);
     let keys = unit.layout.first_sort_keys(depth, rows.len(), |column| &values[place(column)])?;
-    // Whoever wrote the chunk may have known other weights.
+    // The chunk may have been written with other weights.
     if !keys.iter().is_sorted() {
         return Ok(None);
     }
@@ -192,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// What fulfils a condition when texts are filled up with spaces fulfils that on bytes.
+        /// Texts that meet a condition under PAD SPACE also meet the derived condition on bytes.
         #[test]
         fn bytes_leave_no_text_out(
             value in "[ a!\u{1}é]{0,5}", one in "[ a!\u{1}é]{0,5}", two in "[ a!\u{1}é]{0,5}",

@@ -1,4 +1,4 @@
-//! The cursor of a scan: decodes the rows that are left of a chunk, or filters those in memory,
+//! The cursor of a scan: decodes the remaining rows of a chunk, or filters the rows of a delta,
 //! batch by batch.
 
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl ScanCursor {
     /// The next rows; `None` at the end. Batches are never empty.
     ///
     /// # Errors
-    /// What reading columns gives.
+    /// Errors of reading columns.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let batch = match &self.rows {
@@ -199,7 +199,7 @@ impl ScanCursor {
         Ok(keep)
     }
 
-    /// The columns to read: those asked for and, where rows are hidden, those of the key.
+    /// The columns to read: the requested ones and, if rows are hidden, those of the key.
     fn needed(&self) -> Vec<usize> {
         let mut columns = self.unit.request.columns.clone();
         if self.unit.request.hidden.is_some() {
@@ -208,7 +208,7 @@ impl ScanCursor {
         columns
     }
 
-    /// The form in which a column is given; those of the key behind them are as they are.
+    /// The form in which a column is given; those of the key after them are as they are.
     fn form(&self, at: usize) -> Form {
         let request = &self.unit.request;
         let (Some(field), Some(&column)) =
@@ -269,7 +269,7 @@ fn alive(dead: &Mask, first: usize, count: usize) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(words), bit, count)
 }
 
-/// What fulfils two conditions.
+/// The rows that meet two conditions.
 fn both(keep: Option<BooleanArray>, found: BooleanArray) -> Result<Option<BooleanArray>> {
     Ok(Some(match keep {
         None => found,

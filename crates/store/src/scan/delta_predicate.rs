@@ -1,4 +1,4 @@
-//! Conditions on rows that are not encoded yet.
+//! Evaluates predicates on the unencoded rows of a delta.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::buffer::BooleanBuffer;

@@ -1,8 +1,8 @@
-//! Looking rows up by their primary keys.
+//! Point look-ups: finds rows by their primary keys.
 //!
-//! The key index knows where the newest row of a key is. When that row is younger than the version
-//! that is read, or the key has been removed since, the parts are searched instead: that is rare,
-//! and as slow as reading the key columns of the parts.
+//! The key index refers to the newest row of a key. If that row is newer than the version that is
+//! read, or the key has been removed since, the parts are searched instead: that is rare, and as
+//! slow as reading the key columns of the parts.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl TableSnapshot {
     /// key; `columns` are positions of the columns that are wanted.
     ///
     /// # Errors
-    /// NULL in a key, and what reading columns gives.
+    /// NULL in a key, and errors of reading columns.
     pub fn get(&self, partition: &[u8], key: &[ArrayRef], columns: &[usize]) -> Result<FoundRows> {
         let keys = self.layout.keys_of_keys(key)?;
         let places = match self.partitions.iter().find(|it| it.key() == partition) {

@@ -1,4 +1,4 @@
-//! Which rows a random sample has.
+//! Chooses the rows of a random sample.
 
 use pelorus_chunk::Selection;
 

@@ -1,4 +1,4 @@
-//! Counting the values of a sample, column by column.
+//! Counts the values of a sample, column by column.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -41,7 +41,7 @@ enum Values {
 }
 
 impl Collector {
-    /// Characters of a text that are kept, as in MySQL.
+    /// Maximum characters of a text, as in MySQL.
     pub const TEXT_CHARS: usize = 42;
 
     /// Bytes of a byte string that are kept.
@@ -59,8 +59,8 @@ impl Collector {
         Self { rows: 0, nulls: 0, values }
     }
 
-    /// Takes the values of some rows. Texts come with the keys that say which of them are equal
-    /// and what comes first; all else is its own key.
+    /// Adds the values of some rows. Texts come with keys that define their equality and order;
+    /// other values are their own keys.
     ///
     /// # Errors
     /// An array of another type than the column's.
@@ -110,7 +110,7 @@ impl Collector {
         Ok(())
     }
 
-    /// What was counted.
+    /// The counted values.
     pub fn finish(self) -> Counted {
         let values = match self.values {
             Values::Nothing => None,
@@ -155,7 +155,7 @@ fn bytes(array: &ArrayRef, row: usize) -> Option<&[u8]> {
     }
 }
 
-/// A key that takes little memory: a long one is cut, with a hash of all of it behind the cut. Keys
+/// A key that takes little memory: a long one is cut, with a hash of all of it after the cut. Keys
 /// that differ stay different, but for collisions of the hash that an estimate can bear.
 fn short_key(key: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     const LONG: usize = 64;

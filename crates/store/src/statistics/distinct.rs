@@ -1,11 +1,12 @@
-//! How many distinct values a table has, from a sample of its rows.
+//! Estimates the number of distinct values of a table from a sample of its rows.
 
 /// Estimates the number of distinct values among `rows` rows, of which `sampled` were picked at
 /// random and had `seen` distinct values, `once` of them a single time.
 ///
-/// When all rows were read it is what was seen. Otherwise it is the estimator that Haas and Stokes
-/// call Duj1 ("Estimating the number of classes in a finite population", IBM RJ 10025, 1996),
-/// which PostgreSQL uses: `n d / (n - f1 + f1 n / N)`, between what was seen and what is possible.
+/// If all rows were read it is the number of seen values. Otherwise it is the estimator that Haas
+/// and Stokes call Duj1 ("Estimating the number of classes in a finite population", IBM RJ 10025,
+/// 1996), which PostgreSQL uses: `n d / (n - f1 + f1 n / N)`, between the seen and the possible
+/// number.
 pub fn distinct_of_sample(rows: u64, sampled: u64, seen: u64, once: u64) -> u64 {
     if sampled >= rows || sampled == 0 {
         return seen;

@@ -1,4 +1,4 @@
-//! The bytes of statistics, as they are kept among the engine's values.
+//! The byte format of statistics, as they are stored with the engine's values.
 
 use pelorus_chunk::Scalar;
 use pelorus_error::Result;

@@ -7,14 +7,14 @@ use pelorus_chunk::Scalar;
 pub enum Histogram {
     /// Every value that was seen with the share of the rows up to and with it.
     Singleton {
-        /// The most buckets that were asked for.
+        /// The requested maximum number of buckets.
         asked: u32,
         /// Values, rising, with cumulative shares.
         values: Vec<(Scalar, f64)>,
     },
     /// Ranges of values that hold about as many rows each.
     EquiHeight {
-        /// The most buckets that were asked for.
+        /// The requested maximum number of buckets.
         asked: u32,
         /// The ranges, rising and apart.
         buckets: Vec<Bucket>,
@@ -74,7 +74,7 @@ impl Histogram {
         Some(Self::EquiHeight { asked, buckets })
     }
 
-    /// The most buckets that were asked for.
+    /// The requested maximum number of buckets.
     pub fn asked(&self) -> u32 {
         match self {
             Self::Singleton { asked, .. } | Self::EquiHeight { asked, .. } => *asked,

@@ -1,7 +1,7 @@
-//! Which share of the rows fulfils conditions on a column.
+//! The selectivity of conditions on a column.
 //!
-//! Bounds of a range are taken together, so that `c >= 5 AND c < 8` is one interval; other
-//! conditions on a column count as independent of each other.
+//! The bounds of a range are combined, so that `c >= 5 AND c < 8` is one interval; other conditions
+//! on a column count as independent of each other.
 
 use std::cmp::Ordering;
 

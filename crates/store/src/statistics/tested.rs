@@ -1,7 +1,8 @@
-//! Which share of the rows a test of texts keeps: asked of the values that statistics know.
+//! The selectivity of a predicate on text, measured on the values in the statistics.
 //!
-//! A test may be anything, LIKE under a collation for one. So the most common values and the ends
-//! of the histogram's buckets are asked, which stand for the rest as a sample would.
+//! A predicate may be arbitrary, for example LIKE under a collation. It is therefore evaluated on
+//! the most common values and on the bounds of the histogram's buckets, which represent the rest as
+//! a sample would.
 
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub fn share_kept(column: &ColumnStatistics, test: &dyn ValueTest) -> Result<Opt
     Ok(Some((common + known.rest * (found / rest).max(least)).clamp(0.0, 1.0)))
 }
 
-/// Values that are asked, the common ones first, with their weights.
+/// The tested values, the common ones first, with their weights.
 struct Values<'a> {
     values: Vec<&'a Scalar>,
     weights: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Statistics of known data, and what they say of conditions.
+//! Tests of statistics of known data, and of the estimates that they give.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tables near the size that their files can have.
+//! Tests of tables near the largest size of their files.
 
 use super::*;
 use crate::PartitionId;
@@ -20,7 +20,7 @@ fn written_and_read(
         partitions: vec![FrozenPartition { id, key, parts: Arc::new(parts.to_vec()) }],
     };
     let file = &world.table.file;
-    // Nobody reads below any version that is folded here.
+    // No snapshot reads below any version that is folded here.
     let (root, written) = manifest::write(&frozen, || 12, (file, 0), None).unwrap();
     let weigher = Arc::clone(&world.table.weigher);
     let named = (schema(), &b""[..]);
@@ -47,7 +47,7 @@ fn a_few_dead_rows_take_little_of_a_manifest_and_are_read_back_as_they_were() {
         .map(|slot| {
             let part = world.chunk_of(slot, ROWS, 0);
             part.deletes.mark(5, &[ROWS - 1]);
-            // Some are folded up to a version behind the moment of a checkpoint.
+            // Some are folded up to a version after the moment of a checkpoint.
             part.deletes.fold(if slot % 2 == 0 { 7 } else { 12 });
             part.deletes.mark(13, &[3]);
             Arc::new(part)

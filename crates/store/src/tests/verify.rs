@@ -1,4 +1,4 @@
-//! Verifying finds what is wrong: each test breaks one thing.
+//! Tests of verification: each test breaks one thing, which must be found.
 
 use pelorus_chunk::{ChunkMeta, Zone, encode};
 use pelorus_index::hash_key;
@@ -64,7 +64,7 @@ impl World {
         self.enter(Part { slot, layout, deletes, body })
     }
 
-    /// Makes the key index anew from the rows that there are.
+    /// Makes the key index again from the rows that there are.
     fn index_again(&self) {
         self.partition().forget_index();
         self.partition().build_index(self.table.seed()).unwrap();

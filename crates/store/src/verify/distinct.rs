@@ -1,7 +1,7 @@
-//! Verifying that primary keys are distinct, and that the key index leads to their rows.
+//! Verifies that primary keys are distinct, and that the key index leads to their rows.
 //!
-//! The hashes of keys are sorted. Only keys whose hashes are equal are looked at themselves: since
-//! 64 bits of millions of keys are hardly ever equal by chance, there are next to none.
+//! The hashes of keys are sorted. Keys are compared only if their hashes are equal: 64-bit hashes
+//! of millions of keys rarely collide, so there are next to none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

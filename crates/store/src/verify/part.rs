@@ -1,4 +1,4 @@
-//! Verifying one part: zone maps, order, versions and marks of deletion.
+//! Verifies one part: zone maps, order, versions and delete marks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::partition::delta::{Block, Delta};
 use crate::partition::part::{Body, Part};
 
 impl Verifier<'_> {
-    /// Checks a part by itself.
+    /// Verifies one part.
     ///
     /// # Errors
     /// As [`crate::TableSnapshot::verify`].

@@ -1,4 +1,4 @@
-//! Selecting values by AVX2: a table says for the bits of some cells which of them go where.
+//! Compaction of arrays by AVX2: a table maps the bits of some cells to a permutation.
 
 use std::arch::x86_64::{
     __m256i, _mm_loadl_epi64, _mm_loadu_si128, _mm_shuffle_epi8, _mm_storel_epi64,

@@ -1,4 +1,4 @@
-//! Selecting values by AVX-512, which has an instruction for it.
+//! Compaction of arrays by AVX-512, which has an instruction for it.
 
 use std::arch::x86_64::{
     _mm512_loadu_epi32, _mm512_loadu_epi64, _mm512_maskz_compress_epi32,

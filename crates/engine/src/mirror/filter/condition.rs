@@ -1,7 +1,7 @@
-//! The condition of a copy's rows: what it may be made of, and computing it.
+//! The row condition of a filtered copy: which expressions it may contain, and its evaluation.
 //!
-//! It is a thing of its row alone: columns, constants, comparisons, and functions that neither fail nor
-//! depend on a session. It is read under an empty `sql_mode`, in universal time.
+//! It depends on its row alone: columns, constants, comparisons, and functions that neither fail
+//! nor depend on a session. It is parsed under an empty `sql_mode` and evaluated in universal time.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ const OF_DATES: [&str; 11] = [
 #[derive(Debug)]
 pub(in crate::mirror) struct RowFilter {
     expression: RowExpression,
-    /// What of it servers decide as we do.
+    /// The part that servers evaluate as we do.
     there: Option<String>,
 }
 
@@ -126,7 +126,7 @@ fn context() -> EvalContext {
     context
 }
 
-/// What conditions may be made of.
+/// The constructs that conditions may contain.
 struct Grammar<'a> {
     targets: &'a [Target],
 }

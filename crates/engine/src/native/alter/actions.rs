@@ -1,4 +1,4 @@
-//! The actions of an `ALTER TABLE` on a definition.
+//! Applies the actions of an `ALTER TABLE` to a table definition.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assignment::Policy;
@@ -43,10 +43,10 @@ impl<'d> Draft<'d> {
         Self { definer, def, definition, origins, renamed, repartitions, written_null }
     }
 
-    /// Carries out one action, in its turn (`order`).
+    /// Executes one action, in its turn (`order`).
     ///
     /// # Errors
-    /// What it names and is not there, or is there already; 1235 for what native tables do not do.
+    /// Objects that do not exist, or exist already; 1235 for what native tables do not do.
     pub(super) fn apply(&mut self, action: &AlterAction) -> Result<()> {
         match action {
             AlterAction::AddColumn { if_not_exists, column, place } => {
@@ -138,7 +138,7 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// What has no effect on rows that are stored by columns, and what is refused.
+    /// Actions without effect on columnar rows, and refused ones.
     fn without_effect(&self, action: &AlterAction) -> Result<()> {
         let name = &self.def.name;
         match action {
@@ -527,7 +527,7 @@ impl<'d> Draft<'d> {
         Ok(())
     }
 
-    /// What is to be added is there: an error, or a note under IF NOT EXISTS.
+    /// An object to be added exists: an error, or a note under IF NOT EXISTS.
     fn there_already(&self, if_not_exists: bool, error: Error) -> Result<()> {
         if !if_not_exists {
             return Err(error);

@@ -1,4 +1,4 @@
-//! The one value that rows have in a column that is younger than they are, as bytes of the store: a
+//! The default of an added column for the rows that are older than it, as bytes of the store: a
 //! batch of one row and one column (`docs/internals/format-store.md`).
 
 use arrow::array::{Array, ArrayRef, AsArray};

@@ -1,4 +1,4 @@
-//! Whether the stored values of a column are right under another type as they are.
+//! Whether the stored values of a column stay valid without change under another type.
 
 use std::sync::Arc;
 
@@ -32,10 +32,10 @@ pub(super) fn is_odd(from: &ColumnType, to: &ColumnType) -> bool {
     }
 }
 
-/// Whether MySQL's `ALTER TABLE` goes by the text that a number is shown as: to a date or time, to JSON
-/// and to a member of an ENUM or SET, where an `INSERT` goes by the number, and to a text where an
-/// expression does not see how the column shows it: with zeros in front, with the digits of a FLOAT or
-/// those that are fixed.
+/// Whether MySQL's `ALTER TABLE` converts a number by its text. It does so to a date or time, to
+/// JSON and to a member of an ENUM or SET, where an `INSERT` uses the number. It also does so to a
+/// text if an expression does not see how the column shows the number: with leading zeros, with the
+/// digits of a FLOAT or with fixed digits.
 pub(super) fn is_by_text(from: &ColumnType, to: &ColumnType) -> bool {
     let is_read = to.is_temporal() || to.wire == WireType::Json;
     if from.is_float() {
@@ -54,7 +54,7 @@ pub(super) fn without_empty(texts: &ArrayRef) -> Option<ArrayRef> {
 /// The texts that numbers are shown as, and their type.
 ///
 /// # Errors
-/// What making texts of numbers gives.
+/// Errors of making texts of numbers.
 pub(super) fn texts(array: &ArrayRef, from: &ColumnType) -> Result<(ArrayRef, ColumnType)> {
     let to = ColumnType::varchar(DIGITS_MAX, UTF8MB4_BIN);
     let plain = pelorus_functions::convert(array, from, &to, &EvalContext::default())?;
@@ -152,7 +152,7 @@ enum Room {
 }
 
 impl Room {
-    /// Whether what has this room has the other. A character takes from one byte to four.
+    /// Whether values of one length fit the other. A character takes from one byte to four.
     fn is_within(self, other: Self, same_bytes: bool) -> bool {
         match (self, other) {
             (Self::Chars(own), Self::Chars(other)) | (Self::Bytes(own), Self::Chars(other)) => {

@@ -1,5 +1,5 @@
-//! Whether MySQL would copy the rows of a table, which is the number of affected rows that clients
-//! are told. What happens here is another matter.
+//! Whether MySQL would copy the rows of a table for an `ALTER TABLE`. Only the number of affected
+//! rows that clients see depends on it, not the execution here.
 
 use pelorus_functions::assignment::Target;
 use pelorus_sql::ddl::{ColumnDefault, ColumnDefinition, TableDefinition};

@@ -1,5 +1,5 @@
-//! Dates of rows that MySQL copies: it stores each of them again, under the `sql_mode` of the session,
-//! which may have no zero dates.
+//! Zero dates in rows that MySQL copies: MySQL stores each value again, under the session's
+//! `sql_mode`, which may forbid zero dates.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Definer {
     /// Whether a column that a plan keeps has a date which MySQL looks at when it copies the rows.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     pub(super) fn has_odd_dates(&self, def: &NativeDef, plan: &Plan) -> Result<bool> {
         let Some(odd) = plan.odd_dates else { return Ok(false) };
         let snapshot = self.catalog.store().snapshot();

@@ -1,5 +1,5 @@
-//! Which row of a table is the first that a new definition cannot hold. MySQL copies rows in the
-//! order of partitions and of the primary key, and counts them.
+//! Finds the first row of a table that violates a new definition. MySQL copies rows in the order of
+//! partitions and of the primary key, and counts them.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::assignment::Failure;
@@ -20,7 +20,7 @@ type Place = (usize, Vec<u8>);
 /// ended the copy.
 ///
 /// # Errors
-/// What reading gives.
+/// Errors of reading.
 pub(super) fn first(
     def: &NativeDef,
     table: &TableSnapshot,

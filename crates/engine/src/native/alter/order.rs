@@ -1,5 +1,5 @@
-//! In which order the actions of one `ALTER TABLE` take effect: the names of columns that they
-//! begin from are those of the table as it was, whatever other actions make of them.
+//! The order in which the actions of one `ALTER TABLE` take effect. Actions name columns as they
+//! were before the statement, whatever other actions make of them.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::native::foreign_key_renames::rename_referred;
 /// change at once before anything new refers to them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
-    /// What places rows, which may free columns to be dropped or renamed.
+    /// Partitioning and sorting, which may free columns to be dropped or renamed.
     Places,
     DropKey,
     DropColumn,
@@ -23,7 +23,7 @@ enum Turn {
     Charset,
     /// After the names of columns have changed.
     Rest,
-    /// What gives all columns a charset, new ones too.
+    /// Gives all columns a charset, including new ones.
     Convert,
 }
 
@@ -47,11 +47,10 @@ fn turn(action: &AlterAction) -> Turn {
 }
 
 impl Draft<'_> {
-    /// Carries out all actions of a statement.
+    /// Executes all actions of a statement.
     ///
     /// # Errors
-    /// What an action names and is not there, or is there already; 1235 for what native tables do
-    /// not do.
+    /// Objects that do not exist, or exist already; 1235 for what native tables do not do.
     pub(super) fn apply_all(&mut self, actions: &[AlterAction]) -> Result<()> {
         self.check_once(actions)?;
         let mut ordered: Vec<&AlterAction> = actions.iter().collect();

@@ -1,8 +1,8 @@
 //! `ADD`, `DROP`, `COALESCE`, `TRUNCATE` and `REORGANIZE PARTITION`.
 //!
-//! Partitions of RANGE and LIST are known by name, and their rows lie under it. Whoever planned a
-//! write before a definition changed plans it again, since the store refuses what was made for an
-//! older definition; therefore a table is frozen while its partitions go.
+//! Partitions of RANGE and LIST are identified by name, and their rows are stored under it. A write
+//! that was planned before a definition changed is planned again, since the store refuses changes
+//! for an older definition; therefore a table is frozen while its partitions are dropped.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -208,7 +208,8 @@ impl Definer {
         // What is wrong with it shows before rows are gone.
         Derived::of(&def.database, &definition, def.mode)?;
         let store = self.catalog.store();
-        // Nobody writes rows between the two: they would stay in a partition that no definition has.
+        // No session writes rows between the two: they would stay in a partition that no definition
+        // has.
         let _frozen = store.freeze(def.id)?;
         store.drop_partitions(def.id, &keys)?;
         // Who reads the past would not find the rows by the bounds that are left.

@@ -1,5 +1,5 @@
-//! How the columns of a table get their values when its definition changes, and whether its rows
-//! have to be written anew for that.
+//! The plan of an `ALTER TABLE`: how each column gets its values, and whether the rows must be
+//! rewritten.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::assignment::Target;
@@ -14,7 +14,7 @@ use crate::native::ddl::Definer;
 use crate::native::definition::{DefaultValue, Derived, NativeDef};
 use crate::native::{constraints, partition};
 
-/// What a column is made of.
+/// The source of a column's values.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     /// The values of a column of the old table, as they are.
@@ -29,7 +29,7 @@ pub(super) enum Source {
     Numbered,
 }
 
-/// What an `ALTER TABLE` does to rows.
+/// The effect of an `ALTER TABLE` on rows.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// By column of the new definition.
@@ -38,7 +38,7 @@ pub(super) struct Plan {
     pub(super) keeps_rows: bool,
     /// MySQL would copy all rows, and say so.
     pub(super) copies: bool,
-    /// A column begins to count by itself.
+    /// A column becomes AUTO_INCREMENT.
     pub(super) counts: bool,
     /// Columns of the old table that must have no NULL (1138).
     pub(super) not_null: Vec<usize>,
@@ -47,10 +47,11 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Makes a plan. `origins` are the columns of the old table that those of the new one come from.
+    /// Makes a plan. `origins` are the columns of the old table that those of the new one come
+    /// from.
     ///
     /// # Errors
-    /// 1235 for what has no values that could be computed here.
+    /// 1235 if the values cannot be computed here.
     pub(super) fn new(
         definer: &Definer,
         def: &NativeDef,
@@ -219,7 +220,7 @@ fn same_places(
     Ok(same_key && same_segment && same_partitions)
 }
 
-/// What rows have in a new column.
+/// The value of a new column in existing rows.
 fn added(definer: &Definer, derived: &Derived, definition: &TableDefinition, at: usize) -> Source {
     if definition.columns[at].auto_increment {
         return Source::Numbered;
@@ -239,7 +240,7 @@ fn added(definer: &Definer, derived: &Derived, definition: &TableDefinition, at:
     }
 }
 
-/// A moment as a packed DATETIME with so many digits behind the seconds.
+/// A moment as a packed DATETIME with so many digits after the seconds.
 fn moment(micros: i64, zone: TimeZone, digits: u32) -> i64 {
     let step = 10_i64.pow(6_u32.saturating_sub(digits));
     let cut = micros - micros.rem_euclid(step);

@@ -1,9 +1,9 @@
-//! Writing the rows of a table anew under another definition.
+//! Rewrites the rows of a table under another definition.
 //!
-//! The new table has a place in the catalog from the beginning, under the name of no database, so
-//! that its rows go through the log like all others. The step in which it takes the old one's place
-//! is one record of the log: after a crash before it the old table is whole, and the start drops the
-//! new one ([`crate::native::definition::NOWHERE`]).
+//! The new table is in the catalog from the beginning, under the name of no database, so that its
+//! rows are logged like all others. The step in which it replaces the old one is one record of the
+//! log. After a crash before that step the old table is unchanged, and recovery drops the new one
+//! ([`crate::native::definition::NOWHERE`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ impl Drop for Hidden<'_> {
 /// Drops a table that never took its place.
 ///
 /// # Errors
-/// What the disk gives.
+/// I/O errors.
 pub(crate) fn discard(store: &Database, id: TableId) -> Result<()> {
     let counter = NativeDef::auto_key(id);
     if store.value(&counter).is_some() {
@@ -59,13 +59,13 @@ pub(crate) fn discard(store: &Database, id: TableId) -> Result<()> {
 }
 
 impl Definer {
-    /// Writes a table anew under a definition, and puts it in the old one's place, or in that which
-    /// the definition and its database say. The table is frozen. Foreign keys of `others` follow in
-    /// the same step.
+    /// Rewrites a table under a definition; the new table replaces the old one, or gets the name
+    /// and database of the definition. The table is frozen. Foreign keys of `others` follow in the
+    /// same step.
     ///
     /// # Errors
-    /// The first row that does not fit, a key that is there twice (1062), a row without partition
-    /// (1526), 1317 when it is stopped, and what the disk gives. The old table is as it was then.
+    /// The first row that does not fit, a duplicate key (1062), a row without partition (1526),
+    /// 1317 when it is stopped, and I/O errors. The old table is then unchanged.
     pub(super) fn rewrite(
         &self,
         def: &NativeDef,
@@ -117,7 +117,7 @@ impl Definer {
     }
 
     /// The bounds of AUTO_INCREMENT under the new table's number; the old one's does not count for
-    /// a table that is to begin anew.
+    /// a table that is to begin again.
     fn counters(
         &self,
         def: &NativeDef,

@@ -1,4 +1,4 @@
-//! The rows of a table as a new definition has them: read partition by partition, and made anew.
+//! Reads the rows of a table partition by partition and converts them to a new definition.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::native::write::warnings::Warnings;
 
 /// Rows of a batch of a scan.
 const BATCH_ROWS: usize = 8192;
-/// Most rows and about most bytes that are made anew at a time.
+/// Most rows and about most bytes that are made again at a time.
 pub(super) const PIECE_ROWS: usize = 1 << 17;
 const PIECE_BYTES: usize = 64 << 20;
 
@@ -54,7 +54,7 @@ impl<'d> Reader<'d> {
     /// A reader of the rows that a snapshot has.
     ///
     /// # Errors
-    /// What reading the descriptions of chunks gives.
+    /// Errors of reading the descriptions of chunks.
     pub(super) fn new(def: &'d NativeDef, table: &TableSnapshot, sorted: bool) -> Result<Self> {
         let request = ScanRequest {
             columns: (0..def.columns.len()).collect(),
@@ -85,7 +85,7 @@ impl<'d> Reader<'d> {
     /// The next rows.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     pub(super) fn next(&mut self) -> Result<Option<Piece>> {
         let mut batches: Vec<Vec<ArrayRef>> = Vec::new();
         let (mut partition, mut rows, mut bytes) = (None, 0, 0);
@@ -141,7 +141,7 @@ pub(super) struct Maker<'a> {
     policy: Policy,
     /// Columns that are computed of others.
     computed: Vec<(usize, RowExpression)>,
-    /// What the new definition says of rows.
+    /// The new definition's rules for rows.
     rules: Rules,
 }
 
@@ -150,7 +150,7 @@ pub(super) struct Maker<'a> {
 pub(super) struct Made {
     /// All columns; those that count by themselves are NULL.
     pub(super) columns: Vec<ArrayRef>,
-    /// What values left.
+    /// The warnings of the values.
     pub(super) warnings: Warnings,
 }
 

@@ -1,5 +1,5 @@
-//! What expressions of a definition may not have, by where they stand: functions whose value is not
-//! that of the row alone, variables, subqueries, rows, aggregates and window functions.
+//! Expressions that a generated column, CHECK constraint or default may not contain:
+//! non-deterministic functions, variables, subqueries, rows, aggregates and window functions.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::names::is_function;
@@ -60,8 +60,8 @@ const ONLY_DEFAULTS: [&str; 27] = [
     "UUID_SHORT",
 ];
 
-/// Where an expression stands: of which column it is the default or the value, or the name of the
-/// CHECK that it is.
+/// The place of an expression in a definition: the default or the value of a column, or a CHECK by
+/// name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place<'a> {
     Default(&'a str),
@@ -70,10 +70,10 @@ pub(crate) enum Place<'a> {
 }
 
 impl Place<'_> {
-    /// Refuses an expression that cannot stand here.
+    /// Refuses an expression that is not allowed in this place.
     ///
     /// # Errors
-    /// MySQL's of what it has.
+    /// MySQL's error for the construct.
     pub(crate) fn check(self, tree: &Expr) -> Result<()> {
         of_one_row(tree)?;
         let mut wrong = None;
@@ -153,7 +153,7 @@ impl Place<'_> {
         })
     }
 
-    /// The error of a call that cannot stand here.
+    /// The error of a call that is not allowed here.
     fn call(self, call: &Call) -> Option<Error> {
         let name = call.name.as_str();
         let is_never = NEVER.binary_search(&name).is_ok();

@@ -1,4 +1,5 @@
-//! Conditions: comparisons, what joins them, and functions that have a grammar of their own.
+//! Conditions in expressions over one table: comparisons, logical operators, and functions with a
+//! grammar of their own.
 
 use pelorus_error::{Error, Result};
 use pelorus_query::cast_target;
@@ -10,7 +11,7 @@ use sqlparser::ast::{
 use super::{Node, Scope, constant_node};
 
 impl Scope<'_> {
-    /// What is no arithmetic, constant, column or plain function.
+    /// Parses expressions other than arithmetic, constants, columns and plain functions.
     pub(super) fn condition(&self, tree: &Expr) -> Result<Node> {
         match tree {
             Expr::UnaryOp { op: UnaryOperator::Not, expr } => self.call("NOT", &[expr.as_ref()]),

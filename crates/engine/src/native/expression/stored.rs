@@ -1,5 +1,5 @@
-//! The text that a column stores of an exact number: COALESCE, IFNULL, IF and CASE pass on the digits of
-//! the value that they choose, and of a product that is zero no digits after the point are left.
+//! The text that a column stores for an exact number. COALESCE, IFNULL, IF and CASE keep the digits
+//! of the value that they choose; a product that is zero has no digits after the point.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::CastTarget;

@@ -1,4 +1,4 @@
-//! Bounds of partitions as the values that they have when the table is made.
+//! Evaluates the bounds of partitions when a table is created.
 
 use std::sync::Arc;
 

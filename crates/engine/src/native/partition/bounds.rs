@@ -1,4 +1,4 @@
-//! The bounds and lists of RANGE and LIST partitions.
+//! Parses the bounds and lists of RANGE and LIST partitions.
 
 use std::collections::HashMap;
 use std::sync::Arc;

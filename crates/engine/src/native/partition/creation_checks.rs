@@ -1,5 +1,5 @@
-//! What MySQL refuses where a partitioning is made. Tables that exist may have it, and are read all
-//! the same.
+//! Partitionings that MySQL refuses when they are created. An existing table that has one can still
+//! be read.
 
 use std::collections::HashSet;
 
@@ -13,11 +13,11 @@ use super::{Kind, Partitioner, name_key};
 use crate::native::expression::RowExpression;
 
 impl Partitioner {
-    /// Checks a partitioning that is new.
+    /// Checks a new partitioning.
     ///
     /// # Errors
     /// Two names that differ in case alone (1517), a function of dates of a column that has none
-    /// (1486), a constant below zero for what has no sign (1563), a column that is named twice
+    /// (1486), a negative constant for an unsigned column (1563), a column that is named twice
     /// (1652), ENUM and SET in `COLUMNS` (1659).
     pub(crate) fn check_new(&self, targets: &[Target]) -> Result<()> {
         let mut known = HashSet::with_capacity(self.named.len());

@@ -1,12 +1,13 @@
-//! Tuples of values as bytes: equal tuples give equal bytes, and smaller tuples smaller bytes.
+//! Encodes tuples of values as bytes: equal tuples give equal bytes, and smaller tuples smaller
+//! bytes.
 //!
 //! Each value is a tag (0: NULL, 1: a value, 255: above all values) and the value: integers of 8
-//! bytes, big-endian, with the sign bit turned when there is a sign; byte strings and texts with
-//! `00 FF` for a zero byte and `00 00` at their end. Texts are stood for by their weights unless
-//! they compare by the bytes of UTF-8. Under KEY decimals are their unscaled values of 16 or 32
-//! bytes like integers, and floats those of double precision, all bits of negative ones turned. The
-//! bytes are part of the data format: the keys of partitions are made of them, and the places of
-//! rows under KEY.
+//! bytes, big-endian, with the sign bit inverted if the type is signed; byte strings and texts with
+//! `00 FF` for a zero byte and `00 00` at their end. Texts are represented by their weights unless
+//! they compare by the bytes of UTF-8. Under KEY, decimals are encoded as their unscaled values of
+//! 16 or 32 bytes like integers, and floats in double precision, with all bits of negative ones
+//! inverted. The bytes are part of the data format: the keys of partitions consist of them, and KEY
+//! computes the partition of a row from them.
 
 use std::sync::Arc;
 
@@ -81,13 +82,13 @@ impl Part {
     }
 
     /// Whether larger values of the column, as numbers, as bytes or under the collation of texts,
-    /// never encode to smaller bytes. Weights have the collation's order; texts that are padded and
-    /// stand as they are have not, since a character below the space makes a text smaller.
+    /// never encode to smaller bytes. Weights have the collation's order; unencoded texts with
+    /// padding do not, since a character below the space makes a text smaller.
     pub(super) fn keeps_order(&self) -> bool {
         self.function.is_monotonic() && !self.is_padded()
     }
 
-    /// Whether it is a text that stands as it is and is compared as if spaces followed.
+    /// Whether it is a text that is encoded by its bytes and compares with padding.
     pub(super) fn is_padded(&self) -> bool {
         let is_text = self.ty.arrow() == DataType::Utf8;
         is_text && self.is_plain() && !self.ty.collation.is_no_pad()
@@ -172,7 +173,7 @@ fn string(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend([0, 0]);
 }
 
-/// One encoded value of a key: the tag, then what [`append`] wrote without the escapes.
+/// One encoded value of a key: the tag, then the bytes of [`append`] without the escapes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Field<'a> {
     Null,
@@ -264,7 +265,7 @@ impl Part {
         !matches!(self.function, Function::TimeSlice(micros) if micros % DAY != 0)
     }
 
-    /// Digits behind the seconds that tell its values apart: slices of time can begin between the
+    /// Digits after the seconds that tell its values apart: slices of time can begin between the
     /// values of a column.
     fn digits(&self) -> u8 {
         let own = self.ty.decimals.min(6);

@@ -1,4 +1,4 @@
-//! `PARTITION (p0, p1)` behind a table's name: its rows in these partitions and no others.
+//! Explicit partition selection: `PARTITION (p0, p1)` after a table's name.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl NamedPartitions {
         Ok(Self { partitioner: Arc::clone(&def.partitioner), keys })
     }
 
-    /// The rows of whole ones that are in the partitions.
+    /// Those of some whole rows that are in the partitions.
     ///
     /// # Errors
     /// As those of [`Partitioner::split`].

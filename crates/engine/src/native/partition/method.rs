@@ -1,4 +1,5 @@
-//! Reading a `PARTITION BY`: MySQL's methods with its rules and errors, and Pelorus's own.
+//! Parses the method of `PARTITION BY`: MySQL's methods with MySQL's rules and errors, and
+//! Pelorus's own.
 
 use std::collections::HashSet;
 
@@ -96,11 +97,11 @@ fn no_partitions() -> Error {
     Error::new(Code::NoPartitions, "Number of partitions = 0 is not an allowed value")
 }
 
-/// Takes the number of partitions away that stands beside a list of them, as MySQL does: partitions
-/// that come and go would make it wrong.
+/// Removes the number of partitions next to a list of them, as MySQL does: it would become wrong
+/// when partitions are added or dropped.
 ///
 /// # Errors
-/// A number that is not that of the list: 1504 and 1484.
+/// A number other than the length of the list: 1504 and 1484.
 pub(super) fn take_count(partitioning: &mut Partitioning) -> Result<()> {
     let listed = partitioning.partitions.len() as u64;
     if listed == 0 {
@@ -139,7 +140,7 @@ fn names(partitioning: &Partitioning) -> Result<Vec<Named>> {
     }
     let count = match list.len() {
         0 => usize::try_from(partitioning.count.unwrap_or(1)).unwrap_or(usize::MAX),
-        // A number that stands beside a list says nothing more (`take_count`).
+        // A number next to a list adds nothing (`take_count`).
         listed => listed,
     };
     if count == 0 {

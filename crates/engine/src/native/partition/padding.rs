@@ -1,7 +1,9 @@
-//! Texts that are not where MySQL would place them in RANGE COLUMNS. Tuples compare by the bytes of
-//! texts, and a text that ends is smaller than all that go on; where texts are padded with spaces,
-//! it is larger than one that goes on with a character below the space. Such rows are refused:
-//! tables that have some keep them where they are.
+//! Refuses texts that would be in the wrong RANGE COLUMNS partition because of padding.
+//!
+//! Tuples compare by the bytes of texts, and a text is smaller than every longer text that begins
+//! with it. Under a collation with PAD SPACE it is larger than one that continues with a character
+//! below the space. Rows with such texts are refused; existing tables keep such rows where they
+//! are.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use pelorus_error::{Error, Result};

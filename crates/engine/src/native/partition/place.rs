@@ -1,4 +1,4 @@
-//! The numbers of partitions by value.
+//! Computes the number of the partition of a value under HASH, KEY, RANGE and LIST.
 
 /// The partition of a value under `[LINEAR] HASH`.
 pub(super) fn place_of_hash(value: i128, count: u32, linear: bool) -> u32 {

@@ -1,8 +1,9 @@
-//! Which partitions a condition leaves. A partition is left out only when no row of it can fulfil
-//! all conditions; whatever is not understood leaves all partitions in.
+//! Partition pruning: the partitions that can hold rows which meet the conditions. A partition is
+//! pruned only if no row of it can meet all conditions; a condition that is not understood prunes
+//! nothing.
 //!
-//! Conditions on texts are meant under the columns' collations. The keys of partitions are made of
-//! weights, so texts that are equal under a collation have one image also under `LEFT` and `HASH`,
+//! Conditions on texts compare under the columns' collations. The keys of partitions consist of
+//! weights, so texts that are equal under a collation also have equal results of `LEFT` and `HASH`,
 //! whatever their characters are.
 
 use std::collections::HashSet;
@@ -20,21 +21,21 @@ use crate::native::expression::RowExpression;
 /// Most combinations of values that are tried out.
 const COMBINATIONS_MAX: usize = 1024;
 
-/// Some conditions, and what they say of partitions.
+/// Conditions, and the partitions that can meet them.
 #[derive(Debug)]
 pub(super) struct Question {
     predicates: Vec<(usize, Predicate)>,
     ready: Arc<Ready>,
 }
 
-/// Conditions made ready to be asked of many partitions.
+/// Conditions that are prepared for many partitions.
 #[derive(Debug)]
 struct Ready {
     /// The partitions that equalities leave; `None`: all of them.
     keys: Option<HashSet<Vec<u8>>>,
     /// Conditions on parts of the key, by the numbers of the parts.
     images: Vec<(usize, Images)>,
-    /// What conditions leave of a RANGE.
+    /// The interval of a RANGE that conditions leave.
     interval: Option<Interval>,
 }
 
@@ -89,7 +90,7 @@ impl Partitioner {
         by_order && ready.keys.as_ref().is_none_or(|keys| keys.contains(key))
     }
 
-    /// Conditions made ready: once for all partitions that are asked one after the other.
+    /// Prepares conditions once for all partitions.
     fn ready(&self, predicates: &[(usize, Predicate)]) -> Arc<Ready> {
         let mut latest = self.latest.lock();
         if let Some(latest) = &*latest
@@ -212,7 +213,7 @@ impl Images {
     }
 }
 
-/// `PARTITION BY (expressions)`: each part of the key by itself.
+/// `PARTITION BY (expressions)`: each part of the key separately.
 fn value_may_hold(parts: &[Part], key: &[u8], images: &[(usize, Images)]) -> bool {
     let Some(fields) = encode::fields(parts, key) else { return true };
     images.iter().all(|(number, images)| match (parts.get(*number), fields.get(*number)) {
@@ -250,8 +251,8 @@ fn part_may_hold(part: &Part, field: &[u8], images: &Images) -> bool {
     }
 }
 
-/// What conditions leave of a RANGE by a column or a function of it that keeps its order; `None` of
-/// others.
+/// The interval of a RANGE that conditions on a column or a monotonic function of it leave; `None`
+/// for others.
 fn interval(
     expression: &RowExpression,
     types: &[ColumnType],

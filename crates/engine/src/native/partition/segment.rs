@@ -13,7 +13,7 @@ use sqlparser::ast::{Expr, Interval};
 
 use super::super::expression::{arguments, unknown_column};
 
-/// What `SEGMENT BY` sorts by.
+/// The sort key of `SEGMENT BY`.
 ///
 /// # Errors
 /// Unknown columns (1054) and expressions that are no key functions (1564).

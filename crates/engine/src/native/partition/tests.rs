@@ -1,4 +1,5 @@
-//! Partitions of rows, and pruning that never drops a partition which holds a matching row.
+//! Tests of partitioning: partitions of rows, and pruning that never drops a partition with a
+//! matching row.
 
 use std::sync::Arc;
 
@@ -119,7 +120,7 @@ fn table_of_texts(collation: &str, partitioning: &str) -> Partitioner {
 }
 
 /// Texts of letters that count as others or as several, spaces, and a character below the space,
-/// which is not compared behind a space.
+/// which is not compared after a space.
 fn text() -> impl Strategy<Value = String> {
     "[aAbäÆeEsSß \u{1}]{0,4}".prop_filter("has one", |text| !text.contains(" \u{1}"))
 }
@@ -138,7 +139,7 @@ fn scalar(column: usize, values: &[ArrayRef], row: usize) -> Scalar {
     }
 }
 
-/// What a condition gives for a row, by the definition: texts compare by their weights.
+/// The result of a condition for a row, by the definition: texts compare by their weights.
 fn fulfils(
     row: usize,
     values: &[ArrayRef],

@@ -1,4 +1,4 @@
-//! Values and histograms as MySQL writes them in JSON.
+//! JSON form of values and histograms, as MySQL writes it.
 
 use pelorus_chunk::Scalar;
 use pelorus_functions::{Decimal, Value};

@@ -1,4 +1,4 @@
-//! Rows about statistics in the information schema and in `pelorus`.
+//! Rows about statistics in the tables of the information schema and of `pelorus`.
 
 use pelorus_sql::ddl::{KeyDefinition, KeyKind, KeyPart, KeyTarget};
 use pelorus_store::{ColumnStatistics, TableStatistics};
@@ -59,8 +59,8 @@ pub(crate) fn column_statistics(catalog: &Catalog, grid: &mut ResultTable) {
 }
 
 /// How many distinct values a key has up to and with one of its parts. A whole unique key has as
-/// many as there are rows; of the rest the table must have been analysed: the product of the
-/// columns' distinct values, as far as there are rows, is the most that there can be.
+/// many as there are rows; for other keys the table must have been analysed: the product of the
+/// columns' distinct values, at most the number of rows, is an upper bound.
 pub(in crate::native) fn cardinality(
     catalog: &Catalog,
     def: &NativeDef,

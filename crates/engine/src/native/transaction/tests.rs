@@ -1,4 +1,5 @@
-//! Transactions and savepoints against a model that copies everything, and what they take.
+//! Tests of transactions and savepoints against a model that copies everything, and of their
+//! memory.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +54,7 @@ fn change(def: &Arc<NativeDef>, rows: &[(i64, i64)], mode: Option<Mode>) -> Chan
     change
 }
 
-/// What the transaction sees of a table that had some rows when it began.
+/// The transaction's view of a table that had some rows when it began.
 fn seen(tx: &NativeTransaction, def: &NativeDef, base: &BTreeMap<i64, i64>) -> BTreeMap<i64, i64> {
     let mut rows = base.clone();
     let Some(own) = tx.reads().own(def.id).unwrap() else { return rows };
@@ -74,7 +75,7 @@ fn seen(tx: &NativeTransaction, def: &NativeDef, base: &BTreeMap<i64, i64>) -> B
     rows
 }
 
-/// Rows of a table with what happens to them, for a statement that does several of these.
+/// Rows of a table with their actions, for a statement that does several of these.
 type Action = (usize, Vec<(i64, i64)>, Option<Mode>);
 
 fn any_action(dice: &mut Dice) -> Action {
@@ -111,7 +112,7 @@ fn after(model: &Model, statement: &[Action]) -> Option<Model> {
     Some(model)
 }
 
-/// The sums that are kept are those of what is there.
+/// The stored sums equal the computed ones.
 fn check_bytes_kept(tx: &NativeTransaction) {
     for writes in tx.tables.lock().values() {
         let keys: usize = writes.entries.keys().map(|key| key.len()).sum();
@@ -209,7 +210,7 @@ async fn savepoints_take_what_was_written_since_and_no_more() {
     assert_eq!(tx.undo.memory(), 0);
 }
 
-/// What one statement reads is not gathered anew for the next.
+/// Rows that one statement reads are not gathered again for the next.
 #[tokio::test]
 async fn what_has_not_changed_is_read_as_it_was_before() {
     let (engine, _client) = with_tables(&TABLES).await;
@@ -279,7 +280,7 @@ async fn all_tables_of_a_transaction_count_together() {
     assert_eq!(write(23).unwrap_err().errno(), 1235);
 }
 
-/// A query that locks rows asks for nothing that it has, and a savepoint does not unlock them.
+/// A query that locks rows requests no lock that it has, and a savepoint does not unlock them.
 #[tokio::test]
 async fn locks_are_taken_once_and_outlive_savepoints() {
     let (engine, mut client) = with_tables(&TABLES).await;
@@ -311,7 +312,7 @@ async fn locks_are_taken_once_and_outlive_savepoints() {
         assert_eq!(tx.tables.lock()[&def.id].entries.len(), 3);
         check_bytes_kept(&tx);
     }
-    // Somebody else writes a row that was locked behind the savepoint.
+    // Another session writes a row that was locked after the savepoint.
     client.run("UPDATE t SET a = 9 WHERE id = 3").await;
     let commit = tx.commit(Wanted::Synced).unwrap();
     assert_eq!(engine.native().store().commit(&commit).unwrap_err().errno(), 1213);

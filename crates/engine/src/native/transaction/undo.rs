@@ -1,4 +1,4 @@
-//! How a transaction goes back to a savepoint, or to before a statement.
+//! The undo list of a transaction: rolls back to a savepoint, or to before a statement.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use pelorus_store::TableId;
 
 use super::{Entry, Tables};
 
-/// What was before each change, newest last. Its places are numbers that stay what they are when
-/// older steps are forgotten.
+/// The undo list of a transaction, newest step last. The numbers of steps do not change when older
+/// steps are forgotten.
 #[derive(Debug, Default)]
 pub(super) struct UndoLog {
     steps: VecDeque<Step>,
@@ -16,7 +16,7 @@ pub(super) struct UndoLog {
     forgotten: usize,
 }
 
-/// What was before a change.
+/// The state before a change.
 #[derive(Debug)]
 pub(super) enum Step {
     /// A key had this state.
@@ -35,7 +35,7 @@ impl UndoLog {
         self.steps.push_back(step);
     }
 
-    /// Nobody will go back further than to a place.
+    /// Forgets steps before a place: no rollback will go back further.
     pub(super) fn forget_before(&mut self, place: usize) {
         let count = place.saturating_sub(self.forgotten).min(self.steps.len());
         self.steps.drain(..count);

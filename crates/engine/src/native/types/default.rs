@@ -1,4 +1,4 @@
-//! Literal defaults of columns.
+//! Literal defaults of columns, as values in stored form.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assignment::{
@@ -12,7 +12,7 @@ use sqlparser::ast::{Expr, UnaryOperator};
 
 use super::super::definition::DefaultValue;
 
-/// What a column holds in a row that does not name it.
+/// The default value of a column.
 ///
 /// # Errors
 /// A default that the column cannot hold (1067).

@@ -1,5 +1,6 @@
-//! What TIMESTAMP columns mean without a word where `explicit_defaults_for_timestamp` is off: they
-//! take no NULL, the first one of a table is the time of the last change, and all others are zero.
+//! The implied attributes of TIMESTAMP columns if `explicit_defaults_for_timestamp` is off: they
+//! accept no NULL, the first one of a table is the time of the last change, and all others default
+//! to zero.
 
 use pelorus_sql::ddl::{Base, ColumnDefault, ColumnDefinition, Expression};
 use pelorus_sql::{Mode, literal};

@@ -1,4 +1,4 @@
-//! Types as text, types of queries' columns, JSON columns of MariaDB, and the options that bound a
+//! Names of types, types of queries' columns, JSON columns of MariaDB, and the options that limit a
 //! table's history.
 
 use pelorus_error::{Code, Error, Result};

@@ -1,5 +1,5 @@
-//! Assignments to the columns of rows, one after another as MySQL does it: a later one sees what an
-//! earlier one stored.
+//! `SET` assignments to the columns of rows, evaluated one after another as in MySQL: a later one
+//! sees the value that an earlier one stored.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use super::{Statement, check_bytes, unknown_column};
 use crate::native::constraints::{not_assignable, of_one_row};
 use crate::native::definition::NativeDef;
 
-/// What a column becomes.
+/// The new value of a column.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     /// Its default.
@@ -33,12 +33,12 @@ pub(super) enum Source {
 /// How names in assignments are to be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Names<'n> {
-    /// What the table goes by.
+    /// The alias or name of the table.
     pub(super) table: &'n str,
     /// The name and column names of the new row in `ON DUPLICATE KEY UPDATE`; `VALUES(column)` is
     /// read there as well.
     pub(super) new: Option<(&'n str, &'n [String])>,
-    /// The columns that the column names of the new row stand for.
+    /// The columns to which the column names of the new row refer.
     pub(super) given: &'n [usize],
 }
 
@@ -51,7 +51,7 @@ impl Statement<'_> {
     /// Reads the assignments of a statement to one table.
     ///
     /// # Errors
-    /// Unknown columns (1054), generated columns, and what DEFAULT gives.
+    /// Unknown columns (1054), generated columns, and errors of DEFAULT.
     pub(super) fn sources(
         &self,
         def: &NativeDef,
@@ -94,11 +94,11 @@ impl Statement<'_> {
         assignments.iter().filter_map(|it| source(it).transpose()).collect()
     }
 
-    /// Rows after assignments. `old` and what comes back are in stored form; `extra` are further
-    /// columns that expressions may name, as clients see them.
+    /// Rows after assignments. `old` and the result are in stored form; `extra` are further columns
+    /// that expressions may name, as clients see them.
     ///
     /// # Errors
-    /// A value that does not fit, and what expressions give.
+    /// A value that does not fit, and errors of expressions.
     pub(super) async fn assigned(
         &self,
         def: &NativeDef,

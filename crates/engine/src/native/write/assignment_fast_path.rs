@@ -1,5 +1,5 @@
-//! Assignments without a query. Where a statement carries them out again and again over few rows,
-//! reading and planning a query each time would take longer than everything else.
+//! Evaluates assignments without a query. Statements that repeat them over few rows would otherwise
+//! spend most of their time on parsing and planning.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::native::constraints::{not_of_rows, values};
 use crate::native::definition::NativeDef;
 use crate::native::expression::RowExpression;
 
-/// Assignments to rows that have new rows beside them, in their order.
+/// Assignments to rows with corresponding new rows, in the same order.
 #[derive(Debug)]
 pub(super) struct Direct {
-    /// The columns of the table, and behind them those of the new rows.
+    /// The columns of the table, and after them those of the new rows.
     targets: Vec<Target>,
     assignments: Vec<(usize, RowExpression)>,
 }
@@ -54,10 +54,11 @@ impl Direct {
         Some(Self { targets, assignments })
     }
 
-    /// What rows become; `new` are the rows beside them. All are in stored form.
+    /// The rows after the assignments; `new` are the corresponding new rows. All are in stored
+    /// form.
     ///
     /// # Errors
-    /// A value that does not fit, what expressions give, more bytes than one commit takes (1235).
+    /// A value that does not fit, errors of expressions, more bytes than one commit takes (1235).
     pub(super) fn assigned(
         &self,
         old: &[ArrayRef],

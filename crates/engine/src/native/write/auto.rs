@@ -1,10 +1,9 @@
 //! AUTO_INCREMENT.
 //!
-//! Numbers are taken from a counter in memory, row by row as MySQL does it: a value that the
-//! statement gives and that is not below the counter moves it. The store keeps a bound that the
-//! counter has not reached yet; it is raised, in large steps, before any number above it is used,
-//! so that no number is given twice after a crash. Numbers between the last one and the bound are
-//! left out then.
+//! Numbers are taken from a counter in memory, row by row as in MySQL: a value in the statement
+//! that is not below the counter moves it. The store keeps an upper bound of the counter, which is
+//! raised in large steps before any number above it is used, so that no number is used twice after
+//! a crash. After a crash the numbers between the last used one and the bound are skipped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +19,7 @@ use pelorus_types::{ColumnType, WireType};
 use super::change::{Change, Counts};
 use crate::native::definition::{AutoIncrement, NativeDef};
 
-/// How far the bound is ahead of what is used.
+/// How far the bound is ahead of the used numbers.
 const AHEAD: u64 = 1000;
 
 /// Rows of a batch of a scan.
@@ -38,11 +37,11 @@ pub(crate) struct Steps {
     pub(crate) offset: u64,
     /// `NO_AUTO_VALUE_ON_ZERO`: 0 is a value like others.
     pub(crate) zero_is_value: bool,
-    /// `insert_id`: the first number that is made, wherever the counter stands.
+    /// `insert_id`: the first generated number, whatever the counter's value.
     pub(crate) first: Option<u64>,
 }
 
-/// What a statement got.
+/// The numbers of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
     /// The first number that was made.
@@ -57,7 +56,7 @@ impl Numbers {
         self.first_made.or(self.last).unwrap_or(0)
     }
 
-    /// Those of a change that was carried out: the first number is that of the first row that was
+    /// Those of a change that was executed: the first number is that of the first row that was
     /// written, and where none was, there is none.
     pub(crate) fn of_written(self, change: &Change, counts: &Counts) -> Numbers {
         let Some(made) = &change.made else { return self };
@@ -65,7 +64,7 @@ impl Numbers {
             return Numbers::default();
         }
         let ignored = &counts.ignored_rows;
-        // Of very many rows nobody knows which were left out.
+        // Of very many rows it is not known which were left out.
         if counts.ignored != ignored.len() as u64 || made.len() != change.puts_count() {
             return self;
         }
@@ -91,7 +90,7 @@ fn number_at(change: &Change, position: usize) -> Option<u64> {
 ///
 /// # Errors
 /// No number is left that the column holds (1467; most columns give their last one again instead),
-/// and what raising the bound gives.
+/// and errors of raising the bound.
 pub(crate) fn number(
     store: &Database,
     def: &NativeDef,
@@ -110,10 +109,10 @@ pub(crate) fn number(
     Ok(numbers)
 }
 
-/// Moves the counter behind numbers that rows got by assignments.
+/// Moves the counter after numbers that rows got by assignments.
 ///
 /// # Errors
-/// What raising the bound gives.
+/// Errors of raising the bound.
 pub(crate) fn follow(
     store: &Database,
     def: &NativeDef,
@@ -136,11 +135,11 @@ fn most(array: &ArrayRef) -> Option<u64> {
     array.as_primitive_opt::<UInt64Type>()?.iter().flatten().max()
 }
 
-/// Where a table whose rows nobody changes may go on counting: at `first`, or behind its largest
+/// The number at which a table without concurrent writes continues: `first`, or after its largest
 /// number.
 ///
 /// # Errors
-/// What reading gives.
+/// Errors of reading.
 pub(crate) fn free_from(store: &Arc<Database>, def: &NativeDef, first: u64) -> Result<u64> {
     let Some(auto) = &def.auto else { return Ok(first) };
     let snapshot = store.snapshot();
@@ -166,13 +165,13 @@ pub(crate) fn free_from(store: &Arc<Database>, def: &NativeDef, first: u64) -> R
     Ok(next)
 }
 
-/// Lets a table go on counting at a number, which may lie below those that it gave before.
+/// Restarts the counter of a table at a number, which may be below earlier ones.
 ///
 /// # Errors
-/// What writing it down gives.
+/// Errors of writing it down.
 pub(crate) fn restart(store: &Database, def: &NativeDef, next: u64) -> Result<()> {
     let Some(auto) = &def.auto else { return Ok(()) };
-    // Whoever takes a number from now on finds the new bound and raises it.
+    // A statement that takes a number from now on finds the new bound and raises it.
     let _held = RAISING.lock();
     auto.next.store(next, Ordering::Release);
     let values = vec![(NativeDef::auto_key(def.id), Some(next.to_le_bytes().to_vec()))];
@@ -208,9 +207,10 @@ pub(crate) fn number_in(array: &ArrayRef, row: usize) -> Option<u64> {
 /// Writes exact numbers down in the place of bounds that lie ahead of them.
 ///
 /// # Errors
-/// What writing them down gives.
+/// Errors of writing them down.
 pub(crate) fn keep(store: &Database, tables: &[Arc<NativeDef>]) -> Result<()> {
-    // Whoever takes a number meanwhile finds the lower bound and raises it, before it is used.
+    // A statement that takes a number meanwhile finds the lower bound and raises it, before the
+    // number is used.
     let _held = RAISING.lock();
     let next = |def: &Arc<NativeDef>| {
         let next = def.auto.as_ref()?.next.load(Ordering::Acquire).to_le_bytes().to_vec();
@@ -239,7 +239,7 @@ fn raise(store: &Database, def: &NativeDef, next: u64, rows: u64) -> Result<()> 
     store.commit(&Commit { values, ..Commit::default() }).map(drop)
 }
 
-/// The column with numbers, what they are, and the counter if it moved.
+/// The column with numbers, the numbers, and the counter if it moved.
 fn take(
     auto: &AutoIncrement,
     array: &ArrayRef,
@@ -316,7 +316,7 @@ impl Walk {
         Ok(Arc::new(UInt64Array::from(filled)))
     }
 
-    /// One that may be negative, which moves no counter; clients are told its bits.
+    /// One that may be negative, which moves no counter; clients receive its bits.
     fn given_signed(&mut self, value: i64) {
         match u64::try_from(value) {
             Ok(value) => self.given(value),

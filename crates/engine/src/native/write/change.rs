@@ -1,4 +1,5 @@
-//! What a statement changes in a native table, and how that becomes writes of the store.
+//! The change set of a statement: rows to insert and delete, and their conversion to writes of the
+//! store.
 
 use std::sync::Arc;
 
@@ -15,17 +16,17 @@ use crate::native::definition::NativeDef;
 pub(crate) struct Change {
     /// The table.
     pub(crate) def: Arc<NativeDef>,
-    /// Rows to write, with what happens to keys that are there.
+    /// Rows to write, and the action for keys that exist.
     pub(crate) puts: Vec<(Vec<ArrayRef>, Mode)>,
     /// Rows to delete.
     pub(crate) removes: Vec<Vec<ArrayRef>>,
-    /// Where the rows of a single batch stood in the statement, if planning left some out.
+    /// The positions of a single batch's rows in the statement, if planning left some out.
     pub(crate) places: Option<UInt32Array>,
     /// Which of the rows to write, of all batches one after the other, had an AUTO_INCREMENT number
     /// made; `None` where it does not matter.
     pub(crate) made: Option<Vec<bool>>,
-    /// The rows are written as they are, so that nobody else writes them (`locked`): those that the
-    /// transaction has written already need nothing more.
+    /// The rows are written unchanged, to protect them from writes of other sessions (a locking
+    /// read): rows that the transaction has already written need nothing more.
     pub(crate) locks: bool,
 }
 
@@ -70,7 +71,7 @@ impl Change {
     }
 }
 
-/// What changes did.
+/// The number of changed rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
     /// Rows whose key was new.

@@ -1,4 +1,4 @@
-//! Changes as one commit of the store.
+//! Commits the changes of a statement to the store in one commit.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::handle::Stop;
 use crate::native::definition::NativeDef;
 use crate::native::durability::Wanted;
 
-/// Carries changes out. `snapshot` is the version that they were computed from, if they were.
+/// Commits changes. `snapshot` is the version that they were computed from, if they were.
 ///
 /// # Errors
-/// A key that is there (1062), a conflict with a commit after the version (1213), 1317 when `stop`
-/// was asked before the changes are in the log, and what the store says. Nothing has changed then.
+/// A duplicate key (1062), a conflict with a commit after the version (1213), 1317 if the statement
+/// is stopped before the changes are in the log, and errors of the store. Nothing has changed then.
 pub(crate) fn commit(
     store: &Arc<Database>,
     changes: &mut [Change],
@@ -89,7 +89,7 @@ fn named(store: &Arc<Database>, changes: &[Change], error: Error) -> Error {
         let (batch, row) = found.ok()??;
         Some(duplicate_entry(&change.def, batches[batch], row))
     });
-    // Whoever wrote the row may have deleted it meanwhile.
+    // The session that wrote the row may have deleted it meanwhile.
     found.unwrap_or(error)
 }
 
@@ -107,8 +107,8 @@ fn ignored_rows(receipt: &Receipt, places: &[Option<UInt32Array>]) -> Vec<usize>
     rows
 }
 
-/// Makes batches that the store takes: no key may stand in two of them, and none is too large. Gives
-/// what becomes of the rows that it leaves out.
+/// Builds batches for the store: no key is in two of them, and none is too large. Returns the
+/// results of the rows that it leaves out.
 fn settle(change: &mut Change, stop: &Stop) -> Result<Counts> {
     settle_removes(change)?;
     let total: usize = change.puts.iter().map(|(columns, _)| count(columns)).sum();
@@ -129,7 +129,7 @@ fn settle(change: &mut Change, stop: &Stop) -> Result<Counts> {
     Ok(Counts::default())
 }
 
-/// A join has rows several times, and a table may stand in it several times.
+/// A join may contain a row several times, and a table may occur in it several times.
 fn settle_removes(change: &mut Change) -> Result<()> {
     let batches: Vec<&[ArrayRef]> = change.removes.iter().map(Vec::as_slice).collect();
     let total: usize = batches.iter().map(|batch| count(batch)).sum();
@@ -156,7 +156,7 @@ fn pieces(columns: &[ArrayRef]) -> Vec<Vec<ArrayRef>> {
 }
 
 /// Leaves one row of each key in all batches together: the last where rows replace, else the first.
-/// Those that are left out count as what they would have been one after another.
+/// Those that are left out count as if the rows were written one after another.
 fn distinct(def: &NativeDef, puts: &mut [(Vec<ArrayRef>, Mode)], stop: &Stop) -> Result<Counts> {
     let keys: Vec<Keys> =
         puts.iter().map(|(columns, _)| keys_of(def, columns)).collect::<Result<_>>()?;

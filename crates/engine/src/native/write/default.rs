@@ -1,4 +1,4 @@
-//! The defaults of columns at the moment of a statement.
+//! The defaults of columns, evaluated for one statement.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use pelorus_types::{Column, Flags, WireType};
 use crate::native::definition::{DefaultValue, NativeDef};
 use crate::scalar::sql_of;
 
-/// What a column holds that no value is given for.
+/// The default of a column without a given value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Default {
     /// Nothing: error 1364, or in a lenient mode the implicit default.

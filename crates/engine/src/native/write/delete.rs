@@ -1,4 +1,4 @@
-//! `DELETE`.
+//! Plans `DELETE` on native tables, of one table or several.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Statement<'_> {
     /// Plans a `DELETE`.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words; 1235 for RETURNING.
+    /// MySQL's errors of the statement; 1235 for RETURNING.
     pub(super) async fn delete(&self, delete: &Delete) -> Result<Plan> {
         if !delete.returning.is_empty() {
             return Err(Error::unsupported(
@@ -47,8 +47,8 @@ impl Statement<'_> {
             }
             tables.push((def, alias));
         }
-        // One query for all of them: what goes of one table stands beside what goes of the others, also
-        // where the query would find something else each time.
+        // One query for all of them: the deleted rows of all tables are from the same result, even
+        // if the query is not deterministic.
         let wanted: Vec<Wanted<'_>> =
             tables.iter().map(|(def, alias)| (&**def, alias.as_str(), &*def.key)).collect();
         let found = self.rows_of_tables(&wanted, (&with, &from)).await?;
@@ -79,7 +79,7 @@ impl Statement<'_> {
         })
     }
 
-    /// The tables that rows are deleted from, with what they go by in the statement.
+    /// The tables from which rows are deleted, with their aliases.
     fn targets(&self, delete: &Delete) -> Result<Vec<(TableName, String)>> {
         if delete.targets.is_empty() {
             let table = single(&delete.from).ok_or_else(|| Error::unsupported("this DELETE"))?;
@@ -160,7 +160,7 @@ fn rows_of_keys(def: &NativeDef, keys: &[ArrayRef]) -> Vec<ArrayRef> {
         .collect()
 }
 
-/// The tables of one element of `FROM`, with what they go by.
+/// The tables of one element of `FROM`, with their aliases.
 pub(super) fn tables_of(tables: &TableWithJoins, out: &mut Vec<(TableName, String)>) {
     out.extend(factors_of(tables).into_iter().filter_map(named));
 }

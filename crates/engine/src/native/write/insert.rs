@@ -1,4 +1,4 @@
-//! `INSERT` and `REPLACE`.
+//! Plans `INSERT` and `REPLACE` on native tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,20 +24,20 @@ use crate::native::definition::{DefaultValue, NativeDef};
 use crate::native::partition::explicit_selection::NamedPartitions;
 use crate::scalar::Typed;
 
-/// Of so many rows of a `REPLACE` those that change nothing are told from the others.
+/// Of so many rows of a `REPLACE` those that change nothing are distinguished from the others.
 const REPLACED_COUNTED: usize = 1000;
 
 /// Most rows of `VALUES` that columns have room for from the beginning.
 const ROOM: usize = 1024;
 
-/// Columns that a computed default is put into at once, beside the rows that it is for.
+/// Columns that get a computed default, with the rows for which it is.
 type Computed = Vec<(usize, Vec<u32>)>;
 
 impl Statement<'_> {
     /// Plans an `INSERT` or `REPLACE`.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words.
+    /// MySQL's errors of the statement.
     pub(super) async fn insert(&mut self, insert: &Insert<'_>) -> Result<Plan> {
         let def = self.table(&insert.table)?;
         let only = NamedPartitions::of(&def, &insert.partitions)?;
@@ -84,8 +84,9 @@ impl Statement<'_> {
         Ok(plan)
     }
 
-    /// How many of the rows that a `REPLACE` writes are as they were before, one after another. Of
-    /// many rows at once nobody asks, and looking for all of them would take longer than writing.
+    /// How many of the rows that a `REPLACE` writes are as they were before, one after another. For
+    /// many rows at once the number does not matter, and looking for all of them would take longer
+    /// than writing.
     fn alike(&self, changes: &[Change]) -> Result<u64> {
         let [Change { def, puts, .. }] = changes else { return Ok(0) };
         let batches: Vec<&[ArrayRef]> =
@@ -151,7 +152,7 @@ impl Statement<'_> {
             self.stop.check()?;
             let made = number(store, def, &mut rows.columns, steps)?;
             if let (Some(_), Some(_), Some(last)) = (steps.first, made.first_made, made.last) {
-                // Later rows go on behind it.
+                // Later rows continue after it.
                 steps.first = last.checked_add(1);
             }
             numbers = numbers.then(made);
@@ -257,7 +258,7 @@ impl Statement<'_> {
         })
     }
 
-    /// The values of expressions; one that gives the same wherever it stands is computed once.
+    /// The values of expressions; equal deterministic expressions are computed once.
     async fn each_once(&self, texts: &[String]) -> Result<Vec<Typed>> {
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut distinct: Vec<String> = Vec::new();
@@ -514,7 +515,7 @@ pub(crate) fn count(columns: &[ArrayRef]) -> usize {
     columns.first().map_or(0, |column| column.len())
 }
 
-/// What happens to keys that are there.
+/// The handling of existing keys.
 fn mode(insert: &Insert<'_>) -> Mode {
     match (insert.replace, insert.ignore) {
         (true, _) => Mode::Replace,

@@ -1,8 +1,8 @@
-//! `LOAD DATA`: the bytes of a file into rows of a table, a piece at a time.
+//! `LOAD DATA`: inserts the rows of a file into a table, piece by piece.
 //!
-//! A file whose rows take at most [`PIECE_BYTES`] in memory is loaded by one commit. Of a larger
-//! one what was read so far is committed whenever there is so much of it, so that memory stays
-//! bounded; inside a transaction, which can only be one commit, it is refused.
+//! A file whose rows take at most [`PIECE_BYTES`] in memory is loaded in one commit. A larger file
+//! is committed in pieces of that size, so that memory stays bounded; inside a transaction, which
+//! can only be one commit, a larger file is refused.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub(crate) struct Loader {
     /// The columns that fields go to, in the order of the fields.
     given: Vec<usize>,
     variables: Vec<String>,
-    /// What the last row has for the variables.
+    /// The last row's values of the variables.
     last: Vec<Typed>,
     /// `CHARACTER SET binary`: fields are bytes and no text.
     is_binary: bool,
@@ -69,7 +69,7 @@ pub(crate) struct Loader {
     held: Reservation,
     /// Why there is no memory for more of them.
     refused: Option<Refused>,
-    /// So many bytes of rows are carried out at once.
+    /// So many bytes of rows are committed at once.
     pub(crate) piece_bytes: usize,
 }
 
@@ -84,7 +84,8 @@ impl Statement<'_> {
     /// Begins to load a file.
     ///
     /// # Errors
-    /// Unknown columns (1054) or partitions (1735), a charset that is not ours (1235), and what the format has wrong.
+    /// Unknown columns (1054) or partitions (1735), an unsupported charset (1235), and errors in
+    /// the format.
     pub(crate) fn loader(&self, load: &LoadData) -> Result<Loader> {
         let def = self.table(&load.table)?;
         let only = NamedPartitions::of(&def, &load.partitions)?;
@@ -316,7 +317,7 @@ fn variable_type(is_binary: bool) -> ColumnType {
     }
 }
 
-/// What the last row has for a variable, as `SET` would give it to it.
+/// The last row's value of a variable, as `SET` would assign it.
 fn last_value(fields: &ArrayRef) -> Result<Typed> {
     let is_binary = fields.as_string_opt::<i32>().is_none();
     let value = value_at(fields, &variable_type(is_binary), fields.len().saturating_sub(1))?;
@@ -333,7 +334,7 @@ fn last_value(fields: &ArrayRef) -> Result<Typed> {
 /// The fields of a variable.
 ///
 /// # Errors
-/// Text that is no UTF-8 (1300): nobody could see any more what the bytes were.
+/// Text that is no UTF-8 (1300): the original bytes would be lost.
 fn variable(fields: BinaryArray, is_binary: bool) -> Result<ArrayRef> {
     if is_binary {
         return Ok(Arc::new(fields));

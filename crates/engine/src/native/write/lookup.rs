@@ -1,5 +1,4 @@
-//! Rows by their primary keys: which of some keys are there, and what MySQL says of a key that is
-//! there twice.
+//! Looks rows up by primary key: which keys exist, and MySQL's error for a duplicate key.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -39,7 +38,7 @@ pub(crate) fn encoder_of(def: &NativeDef, columns: &[usize]) -> KeyEncoder {
 pub(crate) struct Found {
     /// Batch and row by encoded key.
     pub(crate) rows: HashMap<Vec<u8>, (usize, usize)>,
-    /// The columns that were asked for.
+    /// The requested columns.
     pub(crate) batches: Vec<Vec<ArrayRef>>,
 }
 
@@ -47,7 +46,7 @@ pub(crate) struct Found {
 /// to read.
 ///
 /// # Errors
-/// A definition that has changed since the version was pinned (1412), and what reading gives.
+/// A definition that has changed since the version was pinned (1412), and errors of reading.
 pub(crate) fn existing(
     def: &NativeDef,
     pin: &Snapshot,
@@ -85,7 +84,7 @@ pub(crate) fn duplicate_entry(def: &NativeDef, columns: &[ArrayRef], row: usize)
     Error::new(Code::DuplicateKey, duplicate_text(def, columns, row))
 }
 
-/// MySQL's words for a key that is there already.
+/// MySQL's text for a duplicate key.
 pub(crate) fn duplicate_text(def: &NativeDef, columns: &[ArrayRef], row: usize) -> String {
     let parts: Vec<String> =
         def.key.iter().map(|&at| key_text(def, at, columns[at].as_ref(), row)).collect();
@@ -98,10 +97,10 @@ fn key_text(def: &NativeDef, at: usize, values: &dyn Array, row: usize) -> Strin
         .map_or_else(|_| String::new(), |value| crate::scalar::text_of(&value, ty))
 }
 
-/// The first row of some batches whose key is there in a version of the table or in a row before it.
+/// The first row of some batches whose key exists in a version of the table or in an earlier row.
 ///
 /// # Errors
-/// What [`existing`] gives.
+/// Errors of [`existing`].
 pub(crate) fn first_duplicate(
     def: &NativeDef,
     pin: &Snapshot,

@@ -1,8 +1,8 @@
 //! `INSERT ... ON DUPLICATE KEY UPDATE`.
 //!
-//! MySQL takes rows one after another: the second of two new rows with one key changes the first.
-//! Here all first rows of their keys are taken at once, then all second ones, and so on; no two
-//! rows of a round have a key in common, so that the order within it does not matter.
+//! MySQL processes rows one after another: the second of two new rows with one key changes the
+//! first. Here the first rows of all keys are processed together, then all second rows, and so on.
+//! No two rows of a round have a key in common, so the order within a round does not matter.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,7 +33,7 @@ use crate::native::expression::arguments;
 /// Rounds that may ask a query each. Of more, only the first does, where the others can do without.
 const QUERIES_MAX: usize = 4;
 
-/// Rows by key, on their way to what the statement leaves of them.
+/// Rows by key, while the statement is applied to them.
 struct Merged {
     /// The rows as they are now, in stored form.
     rows: Vec<ArrayRef>,
@@ -42,17 +42,17 @@ struct Merged {
     /// The rows of the statement that were new, and the place of its last row.
     new: Vec<usize>,
     last: usize,
-    /// The row differs from what was there before.
+    /// The row differs from its previous state.
     is_changed: Vec<bool>,
     updated: u64,
     unchanged: u64,
-    /// What `LAST_INSERT_ID(...)` was given last, with the row of the statement.
+    /// The last argument of `LAST_INSERT_ID(...)`, with the row of the statement.
     told: Option<(u32, u64)>,
 }
 
 impl Merged {
     /// The number of the first row that was new, else what `LAST_INSERT_ID(...)` was given. The
-    /// client is told of the last row where there is neither, if any row was written.
+    /// client receives the number of the last row if there is neither, if any row was written.
     fn numbers(&self, def: &NativeDef, given: &[ArrayRef], made: Option<&[bool]>) -> Numbers {
         let told = self.told.map(|(_, number)| number);
         let Some(column) = def.auto.as_ref().map(|auto| auto.column) else {
@@ -67,8 +67,8 @@ impl Merged {
     }
 }
 
-/// Assignments in which `column = LAST_INSERT_ID(expression)` is `column = expression`, and the last
-/// such column: the session is told of its value.
+/// Assignments in which `column = LAST_INSERT_ID(expression)` is `column = expression`, and the
+/// last such column: the session records its value.
 pub(super) fn without_last_insert_id(
     assignments: &[Assignment],
 ) -> (Vec<Assignment>, Option<String>) {
@@ -146,10 +146,10 @@ fn check_keys(
 }
 
 impl Statement<'_> {
-    /// Turns the plan of an `INSERT` into one that changes the rows that are there.
+    /// Turns the plan of an `INSERT` into one that changes existing rows.
     ///
     /// # Errors
-    /// A row that would change its primary key (1235), and what expressions give.
+    /// A row that would change its primary key (1235), and errors of expressions.
     pub(super) async fn on_duplicate(
         &mut self,
         insert: &Insert<'_>,
@@ -186,7 +186,7 @@ impl Statement<'_> {
                 .filter_map(|(row, _)| u32::try_from(row).ok())
                 .collect();
             if !written.is_empty() {
-                // A key that somebody else writes meanwhile is a conflict, new or not.
+                // A key that another session writes meanwhile is a conflict, new or not.
                 let rows = taken(&merged.rows, &written)?;
                 check_bytes(bytes_of(&rows))?;
                 change.puts.push((rows, Mode::Replace));
@@ -367,8 +367,8 @@ impl Statement<'_> {
         Ok((merged, rounds))
     }
 
-    /// The rows of keys that are there as the statement sees the table: positions in the columns
-    /// that come with them.
+    /// The rows of existing keys as the statement sees the table: positions in the returned
+    /// columns.
     pub(super) fn present_rows(
         &self,
         def: &NativeDef,

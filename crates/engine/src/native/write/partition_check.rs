@@ -1,5 +1,5 @@
-//! Rows that have no place in their table's partitions, or in those that a statement names, and rows
-//! that break a CHECK: an error, or left out under IGNORE.
+//! Rows without a partition, rows outside the partitions that a statement names, and rows that
+//! violate a CHECK: an error, or skipped under IGNORE.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::insert::count;
 use super::warnings::Warnings;
 use crate::native::partition::explicit_selection::NamedPartitions;
 
-/// Rows, and where they stood in the statement once some were left out.
+/// Rows, and their positions in the statement if some were left out.
 #[derive(Debug)]
 pub(super) struct CheckedRows {
     pub(super) columns: Vec<ArrayRef>,
@@ -45,7 +45,7 @@ impl CheckedRows {
     /// Leaves out some rows, in order, with a warning each.
     ///
     /// # Errors
-    /// Without `ignore` the first row's; what is not supported is no reason to lose a row.
+    /// Without `ignore` the error of the first row; an unsupported feature is always an error.
     pub(super) fn leave_out(
         &mut self,
         misfits: Vec<(usize, Error)>,
@@ -73,7 +73,7 @@ impl CheckedRows {
         Ok(())
     }
 
-    /// Where a row stood in the statement, from 0.
+    /// The position of a row in the statement, from 0.
     pub(super) fn place(&self, row: usize) -> u64 {
         self.places.as_ref().map_or(row as u64, |places| places.value(row).into())
     }

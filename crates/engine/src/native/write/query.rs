@@ -1,4 +1,4 @@
-//! Queries that statements which change rows ask: of their tables, and of rows in memory.
+//! Runs the queries that DML statements need: over their tables, and over rows in memory.
 
 use std::sync::Arc;
 
@@ -49,10 +49,10 @@ pub(super) struct Answer {
 }
 
 impl Statement<'_> {
-    /// Begins a query; what it leaves of warnings is told by [`Self::told`].
+    /// Begins a query; [`Self::told`] returns its warnings.
     ///
     /// # Errors
-    /// What the query gives.
+    /// Errors of the query.
     pub(super) async fn ask(&self, context: &QueryContext, sql: &str) -> Result<Answer> {
         let result = pelorus_query::run(context, sql, RowForm::Text).await?;
         for (code, message) in result.warnings {
@@ -98,7 +98,8 @@ impl Statement<'_> {
     /// All rows of a query.
     ///
     /// # Errors
-    /// What the query gives, and more bytes than one commit takes (1235), as soon as there are so many.
+    /// Errors of the query, and more bytes than one commit takes (1235), as soon as there are so
+    /// many.
     pub(super) async fn all(
         &self,
         context: &QueryContext,
@@ -125,7 +126,7 @@ impl Statement<'_> {
     /// The values of expressions that need no row.
     ///
     /// # Errors
-    /// What they give.
+    /// Errors of the evaluation.
     pub(super) async fn values(&self, expressions: &[String]) -> Result<Vec<Typed>> {
         let mut values = Vec::with_capacity(expressions.len());
         for some in expressions.chunks(EXPRESSIONS_MAX) {
@@ -146,11 +147,11 @@ impl Statement<'_> {
         Ok(values)
     }
 
-    /// The values of expressions for each of some rows in memory, which go by a table's name.
-    /// Subqueries read other tables as everywhere.
+    /// The values of expressions for each of some rows in memory, which have a table's name.
+    /// Subqueries read other tables as usual.
     ///
     /// # Errors
-    /// What they give.
+    /// Errors of the evaluation.
     pub(super) async fn over_rows(
         &self,
         table: &str,
@@ -184,7 +185,7 @@ impl Statement<'_> {
     }
 }
 
-/// The columns behind the number, in the order of the numbers.
+/// The columns after the number, in the order of the numbers.
 fn in_order(
     columns: &[Column],
     batches: &[RecordBatch],

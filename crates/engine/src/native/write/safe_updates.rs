@@ -1,10 +1,10 @@
 //! `sql_safe_updates`: `UPDATE` and `DELETE` are refused unless their `WHERE` uses a key, or a
 //! `LIMIT` bounds them.
 //!
-//! MySQL goes by what its optimizer makes of a statement, which depends on the rows that are there.
-//! Here the text decides: a condition counts if it compares the first column of a key with what is
-//! known before the table is read. A table that is joined by its key counts if there is a `WHERE`
-//! at all; MySQL would ask in which order it is going to read the tables.
+//! MySQL decides by the optimizer's plan, which depends on the stored rows. Here the text decides:
+//! a condition counts if it compares the first column of a key with a value that is known before
+//! the table is read. A table that is joined by its key counts if there is any `WHERE`; in MySQL
+//! this depends on the join order.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast::{
@@ -22,7 +22,7 @@ use crate::native::definition::NativeDef;
 /// A table whose rows a statement changes.
 struct Changed<'a> {
     def: &'a NativeDef,
-    /// What it goes by.
+    /// Its alias.
     alias: &'a str,
     mode: Mode,
     /// The first columns of its keys.

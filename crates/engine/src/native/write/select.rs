@@ -1,4 +1,4 @@
-//! Rows of a query into the columns of a table: `INSERT ... SELECT`.
+//! `INSERT ... SELECT`: converts the rows of a query to the columns of a table.
 
 use arrow::array::ArrayRef;
 use arrow::record_batch::RecordBatch;

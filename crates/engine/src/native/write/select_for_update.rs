@@ -1,10 +1,10 @@
 //! `SELECT ... FOR UPDATE`, `FOR SHARE` and `LOCK IN SHARE MODE` inside of a transaction.
 //!
-//! Nobody waits here: of two transactions that write one row the later fails (1213). What a query
-//! with such a clause finds is therefore written as it is. Whoever else writes one of these rows
-//! makes the transaction's commit fail, as it would if the transaction had changed them, so that
-//! what it computes from them holds; that there is no difference between both kinds of locks makes
-//! it fail more often, never less.
+//! Transactions do not wait for row locks: of two transactions that write one row the later one
+//! fails (1213). The rows of a locking read are therefore written unchanged. If another transaction
+//! writes one of these rows, the commit of this transaction fails, as if it had changed them, so
+//! the values that it computes from them are valid. Shared and exclusive locks are not
+//! distinguished; this causes more conflicts, never fewer.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ impl Statement<'_> {
     /// derived tables are not locked, as in MySQL.
     ///
     /// # Errors
-    /// What the query gives; 1235 where it is not clear which rows it locks.
+    /// Errors of the query; 1235 where it is not clear which rows it locks.
     pub(crate) async fn lock(mut self, sql: &str) -> Result<Plan> {
         // The query itself will warn.
         self.diagnostics = Diagnostics::default();
@@ -78,10 +78,10 @@ impl Statement<'_> {
         Ok(plan)
     }
 
-    /// The tables whose rows are locked, with what they go by: all of `FROM`, or those behind `OF`.
+    /// The tables whose rows are locked, with their aliases: all of `FROM`, or those after `OF`.
     ///
     /// # Errors
-    /// A name behind `OF` that no table goes by (3568), tables that are not native (1235).
+    /// A name after `OF` that is no alias of a table (3568), tables that are not native (1235).
     fn locked_tables(&self, query: &Query, select: &Select) -> Result<Vec<(TableName, String)>> {
         let mut tables = Vec::new();
         select.from.iter().for_each(|element| tables_of(element, &mut tables));
@@ -109,8 +109,8 @@ impl Statement<'_> {
     }
 }
 
-/// What stands behind `FROM` to find the rows of a table that a query locks: those that it shows,
-/// or more where they are not clear.
+/// The part after `FROM` to find the rows of a table that a query locks: those that it shows, or
+/// more where they are not clear.
 fn rows_to_lock(
     query: &Query,
     select: &Select,
@@ -130,8 +130,8 @@ fn rows_to_lock(
     text
 }
 
-/// Whether an order decides which rows of a table stand first, so that a LIMIT has the same ones
-/// whenever it is asked for: columns of the table alone, and all those of its key among them.
+/// Whether an order decides which rows of a table come first, so that a LIMIT always has the same
+/// ones: it has columns of the table alone, and all those of its key among them.
 fn is_total(order: &OrderBy, select: &Select, (def, alias): (&NativeDef, &str)) -> bool {
     let OrderByKind::Expressions(terms) = &order.kind else { return false };
     let is_alias = |name: &str| {
@@ -169,8 +169,8 @@ fn is_row_by_row(select: &Select) -> bool {
         && !select.projection.iter().any(aggregates)
 }
 
-/// Whether a query finds the same rows each time that it is asked for them at one version and moment:
-/// which of them it shows, and in which order, does not matter.
+/// Whether a query finds the same rows each time that it runs at one version and moment: which of
+/// their columns it shows, and in which order, does not matter.
 fn finds_the_same(query: &Query, mode: pelorus_sql::Mode) -> bool {
     let mut finding = query.clone();
     (finding.order_by, finding.limit_clause) = (None, None);
@@ -188,8 +188,8 @@ fn finds_the_same(query: &Query, mode: pelorus_sql::Mode) -> bool {
     is_same
 }
 
-/// Whether a LIMIT, if there is one, leaves no choice of values: what is selected is constant, or
-/// stands in ORDER BY.
+/// Whether a LIMIT, if there is one, leaves no choice of values: the selected expressions are
+/// constant, or in ORDER BY.
 fn has_certain_values(query: &Query) -> bool {
     if query.limit_clause.is_none() && query.fetch.is_none() {
         return true;

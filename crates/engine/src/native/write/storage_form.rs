@@ -1,7 +1,7 @@
-//! Rows of a query in the form that the store has.
+//! Converts the rows of a query to the form of the store.
 //!
-//! Queries show TIMESTAMPs on the session's clock. Where that was set back it showed an hour twice,
-//! so that the moment is not clear from what it showed; it is then read from the store.
+//! Queries return TIMESTAMPs in the session's time zone. When clocks are set back, an hour occurs
+//! twice and its local time is ambiguous; the moment is then read from the store.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -22,8 +22,8 @@ impl Statement<'_> {
     /// Whole rows of a table.
     ///
     /// # Errors
-    /// A TIMESTAMP of the primary key that the session's clock showed twice (1235), what reading
-    /// gives.
+    /// A TIMESTAMP of the primary key that the session's clock showed twice (1235), errors of
+    /// reading.
     pub(super) fn stored_rows(
         &self,
         def: &NativeDef,
@@ -57,7 +57,7 @@ impl Statement<'_> {
         Ok(rows)
     }
 
-    /// What the store and the transaction have in some columns of rows, by key.
+    /// The values of some columns in the store and the transaction, by key.
     fn moments(
         &self,
         def: &NativeDef,

@@ -1,4 +1,4 @@
-//! Statements that change rows, in sessions without a server.
+//! Tests of DML statements in sessions without a linked server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -286,7 +286,7 @@ async fn rows_that_are_there_are_updated() {
     assert_eq!(client.run(sql).await.affected_rows, 0);
 }
 
-/// Each row of a key sees what the ones before it left.
+/// Each row of a key sees the result of the ones before it.
 #[tokio::test]
 async fn many_rows_of_one_key_are_taken_one_after_another() {
     let (_engine, mut client) = with_tables(&[T]).await;
@@ -311,7 +311,7 @@ async fn many_rows_of_one_key_are_taken_one_after_another() {
     assert_eq!(client.rows("SELECT * FROM t ORDER BY id").await, expected);
 }
 
-/// What is counted as a duplicate is what was changed; under IGNORE what was not written.
+/// Changed rows count as duplicates; under IGNORE the rows that were not written.
 #[tokio::test]
 async fn rows_that_stay_as_they_are_are_no_duplicates() {
     let (_engine, mut client) = with_tables(&[T]).await;

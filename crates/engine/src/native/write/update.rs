@@ -1,4 +1,4 @@
-//! `UPDATE`.
+//! Plans `UPDATE` of one native table.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -31,14 +31,14 @@ use crate::native::partition::explicit_selection::NamedPartitions;
 /// The number of the warning for a key that is there.
 const DUPLICATE: u16 = 1062;
 
-/// A table of a statement, what it goes by there, and the columns of it that are wanted.
+/// A table of a statement, its alias, and its requested columns.
 pub(super) type Wanted<'w> = (&'w NativeDef, &'w str, &'w [usize]);
 
 impl Statement<'_> {
     /// Plans an `UPDATE`.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words.
+    /// MySQL's errors of the statement.
     pub(super) async fn update(&mut self, update: &Update) -> Result<Plan> {
         self.policy =
             Policy { nulls: NullRule::Replace, numbering: Numbering::Given, ..self.policy };
@@ -145,7 +145,7 @@ impl Statement<'_> {
     /// the query.
     ///
     /// # Errors
-    /// What the query gives, and more rows than one commit takes (1235).
+    /// Errors of the query, and more rows than one commit takes (1235).
     pub(super) async fn rows_of(
         &self,
         def: &NativeDef,
@@ -158,8 +158,7 @@ impl Statement<'_> {
         Ok(found.pop().unwrap_or_default())
     }
 
-    /// The same of several tables, by one query: what is found of one stands beside what is found of
-    /// the others.
+    /// The same for several tables, by one query: the columns of the tables are next to each other.
     ///
     /// # Errors
     /// As above.
@@ -193,10 +192,10 @@ impl Statement<'_> {
         Ok(tables.iter().map(of_table).collect())
     }
 
-    /// Which keys of rows are there, as the statement sees the table.
+    /// Which keys of rows exist, as the statement sees the table.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Errors of reading.
     pub(super) fn present(
         &self,
         def: &NativeDef,
@@ -319,7 +318,7 @@ pub(super) fn update_plan() -> Plan {
     }
 }
 
-/// The table and what it goes by, of a statement with one.
+/// The table and its alias, of a statement with one table.
 pub(super) fn single(tables: &[TableWithJoins]) -> Option<(TableName, String)> {
     let [TableWithJoins { relation, joins }] = tables else { return None };
     if !joins.is_empty() {
@@ -328,7 +327,7 @@ pub(super) fn single(tables: &[TableWithJoins]) -> Option<(TableName, String)> {
     named(relation)
 }
 
-/// A table with what it goes by.
+/// A table with its alias.
 pub(super) fn named(relation: &TableFactor) -> Option<(TableName, String)> {
     let TableFactor::Table { name, alias, args: None, .. } = relation else { return None };
     let table = ast_analysis::table_name(name);
@@ -336,7 +335,7 @@ pub(super) fn named(relation: &TableFactor) -> Option<(TableName, String)> {
     Some((table, alias))
 }
 
-/// The partitions that are named of the table that goes by a name.
+/// The partitions that the statement selects of the table with this alias.
 pub(super) fn partitions_of(tables: &[TableWithJoins], alias: &str) -> Vec<String> {
     match factor_of(tables, alias) {
         Some(TableFactor::Table { partitions, .. }) => {
@@ -349,7 +348,7 @@ pub(super) fn partitions_of(tables: &[TableWithJoins], alias: &str) -> Vec<Strin
 /// The past cannot be changed.
 ///
 /// # Errors
-/// `FOR SYSTEM_TIME` behind the table that goes by a name (1064).
+/// `FOR SYSTEM_TIME` after the table with this alias (1064).
 pub(super) fn refuse_version(tables: &[TableWithJoins], alias: &str) -> Result<()> {
     match factor_of(tables, alias) {
         Some(TableFactor::Table { version: Some(version), .. }) => Err(Error::new(
@@ -362,7 +361,7 @@ pub(super) fn refuse_version(tables: &[TableWithJoins], alias: &str) -> Result<(
     }
 }
 
-/// Where a table that goes by a name stands.
+/// The table factor with an alias.
 fn factor_of<'t>(tables: &'t [TableWithJoins], alias: &str) -> Option<&'t TableFactor> {
     let mut factors = tables.iter().flat_map(|it| {
         std::iter::once(&it.relation).chain(it.joins.iter().map(|join| &join.relation))

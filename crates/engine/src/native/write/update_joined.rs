@@ -1,7 +1,7 @@
 //! `UPDATE` of a join.
 //!
-//! Every expression sees the rows as they were. A row that the join has several times is changed
-//! once, by the first of them, as in MySQL.
+//! Every expression sees the rows as they were before the statement. A row that occurs several
+//! times in the join is changed once, by its first occurrence, as in MySQL.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ impl Statement<'_> {
     /// Plans an `UPDATE` of several tables.
     ///
     /// # Errors
-    /// What the statement breaks, in MySQL's words.
+    /// MySQL's errors of the statement.
     pub(super) async fn update_joined(&self, update: &Update) -> Result<Plan> {
         let mut tables = Vec::new();
         update.tables.iter().for_each(|element| tables_of(element, &mut tables));
@@ -80,8 +80,8 @@ impl Statement<'_> {
             let _ = write!(from, " WHERE {selection}");
         }
         let with = update.with.as_ref().map(|with| format!("{with} ")).unwrap_or_default();
-        // One query for all tables: what is changed in one stands beside what is changed in the others,
-        // also where the query would find something else each time.
+        // One query for all tables: the changed rows of all tables are from the same result, even
+        // if the query is not deterministic.
         let mut wanted: Vec<String> = Vec::new();
         for (table, assignments) in &targets {
             let Joined { alias, def: Some(def) } = &tables[*table] else { continue };
@@ -110,7 +110,7 @@ impl Statement<'_> {
         Ok(plan)
     }
 
-    /// Adds what is asked for of a table: all its columns, and the values that are assigned.
+    /// Adds the requested columns of a table: all its columns, and the assigned values.
     fn wanted(
         &self,
         (def, alias): (&NativeDef, &str),
@@ -132,7 +132,8 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// The rows of one table as they are and as they are to be, each once, of what was found of it.
+    /// The rows of one table before and after the assignments, each once, from the result of the
+    /// query.
     fn joined_rows(
         &self,
         def: &NativeDef,

@@ -1,7 +1,7 @@
-//! New rows out of literals, a value at a time: the fast path of `INSERT ... VALUES`.
+//! The fast path of `INSERT ... VALUES`: builds columns from literals, value by value.
 //!
-//! Values go from the statement's text straight into the builders of the columns. What is no
-//! literal was evaluated before ([`super::expressions`]) and is taken in the order of the text.
+//! Literals are copied from the statement's text directly into the builders of the columns. Other
+//! values were evaluated before ([`super::insert`]) and are taken in the order of the text.
 
 use arrow::array::ArrayRef;
 use pelorus_error::{Code, Error, Result};
@@ -21,7 +21,7 @@ use crate::scalar::Typed;
 pub(super) struct NewRows {
     /// All columns of the table.
     pub(super) columns: Vec<ArrayRef>,
-    /// What the values left.
+    /// The warnings of the values.
     pub(super) warnings: Warnings,
     /// Columns whose default is computed, with the rows that it is computed for.
     pub(super) computed: Vec<(usize, Vec<u32>)>,
@@ -43,7 +43,7 @@ pub(super) struct Fill<'a> {
     /// The columns among those of `given` whose `DEFAULT` was evaluated, as it sees the row as it is
     /// by then.
     early: Vec<usize>,
-    /// `()` stands for a row of defaults.
+    /// `()` means a row of defaults.
     may_be_empty: bool,
     lacks_value: bool,
     rows: u64,
@@ -53,7 +53,7 @@ pub(super) struct Fill<'a> {
 
 impl<'a> Fill<'a> {
     /// A table's rows whose values are for the columns `given`; there is room for so many `rows`.
-    /// `may_be_empty`: `()` stands for a row of defaults, since no columns are named.
+    /// `may_be_empty`: `()` means a row of defaults, since no columns are named.
     ///
     /// # Errors
     /// A column that cannot be stored (1235).
@@ -94,7 +94,7 @@ impl<'a> Fill<'a> {
         })
     }
 
-    /// Columns that are assigned to when the rows are there: they need no default, and none is
+    /// Columns that are assigned after the rows are built: they need no default, and none is
     /// computed for them.
     pub(super) fn assigned_later(mut self, columns: impl Iterator<Item = usize>) -> Self {
         self.assigned = columns.collect();
@@ -256,7 +256,7 @@ impl<'a> Fill<'a> {
         self.builders[column].append_value(&stored)
     }
 
-    /// The literals of one row of a file; `None` stands for a column's default.
+    /// The literals of one row of a file; `None` means a column's default.
     pub(super) fn fields<'v>(
         &mut self,
         fields: impl Iterator<Item = Option<Literal<'v>>>,
@@ -295,8 +295,8 @@ impl<'a> Fill<'a> {
     }
 }
 
-/// The columns among those of `given` whose default is an expression that reads what the row does not
-/// have by then: columns that come later, and others that are computed when all are there.
+/// The columns of `given` whose default expression reads columns that have no value yet: later
+/// columns, and generated columns.
 pub(super) fn early(def: &NativeDef, given: &[usize]) -> Vec<usize> {
     let is_early = |(place, &column): (usize, &usize)| {
         let DefaultValue::Expression(expression) = &def.defaults[column] else { return false };

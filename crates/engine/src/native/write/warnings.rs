@@ -1,14 +1,14 @@
-//! Warnings of values: gathered by column, told by row.
+//! Conversion warnings of DML statements: collected by column, reported by row.
 
 use pelorus_functions::assignment::{Level, Warning};
 
 use crate::diagnostics::{self, Diagnostics};
 
-/// Most warnings that anybody can ask for: the largest `max_error_count`.
+/// Most warnings that a client can request: the largest `max_error_count`.
 const KEPT: usize = 65_535;
 
-/// Warnings that columns left, and how many there were in all. Of very many those of the first rows
-/// are kept.
+/// Warnings of columns, and their total number. If there are very many, those of the first rows are
+/// stored.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Warnings {
     kept: Vec<Warning>,

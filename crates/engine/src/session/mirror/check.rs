@@ -1,11 +1,11 @@
-//! `CHECK MIRROR`: a table and its copy, compared while both change.
+//! `CHECK MIRROR`: compares a table with its copy while both change.
 //!
-//! Both sides compute checksums of the same ranges with the same SQL. Where they differ they do so
-//! for many small pieces of the range, by hashes of the primary key, and then for the rows of the
-//! pieces that differ ([`compare`]). What seems to differ then, for rows change in between, is looked
-//! at closely: at one position of the binlog ([`pelorus_mirror::control::repair`]), where `REPAIR` puts it
-//! right, too. So what is written meanwhile is never taken for a difference, and of the table's rows
-//! only those are read again that seem to differ.
+//! Both sides compute checksums of the same ranges with the same SQL. A range that differs is
+//! compared in many small pieces by hashes of the primary key, then row by row in the pieces that
+//! differ ([`compare`]). A row that still differs may have changed between the reads; it is
+//! therefore compared again at one position of the binlog ([`pelorus_mirror::control::repair`]),
+//! where `REPAIR` also corrects it. So a concurrent write is never reported as a difference, and
+//! only the rows that seem to differ are read again.
 
 mod compare;
 mod texts;
@@ -31,7 +31,7 @@ use crate::session::stream;
 /// Differences that are shown.
 const SHOWN: usize = 20;
 
-/// What a check has found.
+/// The result of a check.
 struct Found {
     compared: Compared,
     examined: Examined,
@@ -64,7 +64,7 @@ impl Session {
         stream::grid(&grid).map(Outcome::Rows)
     }
 
-    /// Says what was found, and lets the table be read anew where its rows could not be put right.
+    /// Reports the result, and resynchronises the table if its rows could not be corrected.
     fn say_found(
         &self,
         name: &MirrorName,

@@ -1,5 +1,5 @@
-//! Which time zones linked servers have: their own name for it says little (`CST` is in three parts
-//! of the world), so they are asked what their clocks showed.
+//! Time zones of linked servers: determined from the clocks of the servers, since a zone's name is
+//! ambiguous (`CST` is used in three parts of the world).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use tokio::sync::watch;
 const KNOWN: std::ops::Range<i64> = 86_400..2_145_830_400;
 /// Quarters of a year, about, in seconds.
 const QUARTER: usize = 7_889_400;
-/// How many moments one statement asks for.
+/// How many moments one statement queries.
 const AT_ONCE: usize = 500;
 
-/// The time zones of linked servers, asked for all the time.
+/// The time zones of linked servers, which are checked regularly.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Zones(Arc<Mutex<HashMap<String, Known>>>);
 
-/// What is known of a server's zone.
+/// The known zone of a server.
 #[derive(Clone, Debug)]
 struct Known {
-    /// When it was asked last, and which stream of its binlog there was then.
+    /// The time of the last request, and the stream of its binlog at that time.
     asked: Asked,
-    /// What it answered last, and when it was asked for that.
+    /// The last answer, and the time of its request.
     answer: Option<(Asked, ServerZone)>,
-    /// What the latest question finds out.
+    /// The receiver of the running request.
     told: Told,
 }
 
-/// When a server is asked: on the monotonic clock, and the number of the stream of its binlog. Behind
-/// another stream there may be another server, or one that has been started anew.
+/// The time of a request: on the monotonic clock, and the number of the stream of its binlog. After
+/// another stream there may be another server, or one that has been started again.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     at: Duration,
@@ -56,7 +56,7 @@ type Told = watch::Receiver<Option<ServerZone>>;
 /// The time zone of sessions that say nothing of theirs.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerZone {
-    /// What the server calls it.
+    /// The server's name of the zone.
     name: String,
     /// Its distance from universal time now.
     pub(crate) at_present: TimeZone,
@@ -65,13 +65,13 @@ pub(crate) struct ServerZone {
 }
 
 impl Zones {
-    /// How long an answer is believed. Servers with mirrors are asked more often, by [`Self::learn`].
+    /// How long an answer is valid. Servers with mirrors are asked more often, by [`Self::learn`].
     const KEEP: Duration = Duration::from_secs(30);
-    /// How long a question is not asked again.
+    /// The minimum interval of requests.
     const AGAIN: Duration = Duration::from_secs(5);
 
-    /// The zone of a server whose binlog's stream has some number; `None` if it does not answer within
-    /// `patience`. All who come while it is asked wait for that answer.
+    /// The zone of a server whose binlog's stream has some number; `None` if it does not answer
+    /// within `patience`. Concurrent callers share one request.
     pub(super) async fn of(
         &self,
         link: &Link,
@@ -87,7 +87,7 @@ impl Zones {
             return Some(zone.clone());
         }
         let asked = known.filter(|it| it.asked.is_younger(Self::AGAIN, now));
-        // Of what one waits for nobody waits anew.
+        // Concurrent callers share one wait.
         let waited = asked.as_ref().map_or(Duration::ZERO, |it| now.at.saturating_sub(it.asked.at));
         let told = match asked {
             Some(asked) => asked.told,
@@ -96,7 +96,7 @@ impl Zones {
         heard(told, patience.saturating_sub(waited)).await
     }
 
-    /// What a server answered last, however long ago.
+    /// The last answer of a server, whatever its age.
     pub(super) fn last(&self, link: &Link) -> Option<ServerZone> {
         self.0.lock().get(link.name())?.answer.as_ref().map(|(_, zone)| zone.clone())
     }
@@ -112,7 +112,8 @@ impl Zones {
         }
     }
 
-    /// Asks a server beside the statement. Whoever came first asks; two may do so at once.
+    /// Requests the zone of a server concurrently with the statement. The first caller does; two
+    /// may do so at once.
     fn ask_again(&self, link: &Link, store: &Arc<Database>, env: &Env, asked: Asked) -> Told {
         let (tell, told) = watch::channel(None);
         let answer = {
@@ -133,13 +134,13 @@ impl Zones {
             }
             keep_for_restarts(&store, &link, &zone);
             zones.note(link.name(), asked, zone.clone());
-            // Perhaps nobody waits any more.
+            // Perhaps no caller waits any more.
             tell.send(Some(zone)).ok();
         });
         told
     }
 
-    /// Notes an answer, unless one is known that was asked for later.
+    /// Notes an answer, unless a later request has been answered.
     fn note(&self, link: &str, asked: Asked, zone: ServerZone) {
         if let Some(known) = self.0.lock().get_mut(link)
             && known.answer.as_ref().is_none_or(|(it, _)| it.at <= asked.at)
@@ -160,7 +161,8 @@ fn key(link: &Link) -> Vec<u8> {
     format!("zone/{}", link.name().to_lowercase()).into_bytes()
 }
 
-/// Keeps the zone of a server, for mirrors that are asked after a start while it is away.
+/// Stores the zone of a server, for mirrors that are read after a start while the server is
+/// unreachable.
 fn keep_for_restarts(store: &Database, link: &Link, zone: &ServerZone) {
     let is_system = zone.name.starts_with("SYSTEM");
     let text = zone.zone.map(|zone| written(zone, is_system).into_bytes());
@@ -173,7 +175,7 @@ fn keep_for_restarts(store: &Database, link: &Link, zone: &ServerZone) {
     }
 }
 
-/// The zone that a server had when it was last asked.
+/// The zone of a server in its last answer.
 pub(super) fn kept(store: &Database, link: &Link) -> Option<TimeZone> {
     read(&String::from_utf8(store.value(&key(link))?).ok()?)
 }
@@ -197,8 +199,8 @@ fn read(text: &str) -> Option<TimeZone> {
     }
 }
 
-/// What the clock of a server's new sessions shows at a moment that is given in universal time. That of
-/// the session that asks may be another: it has the zone with which it began.
+/// The local time of a server's new sessions at a moment in universal time. The zone of the
+/// requesting session may differ: it has the zone with which it began.
 fn shown(moment: &str) -> String {
     format!("CONVERT_TZ({moment}, '+00:00', @@GLOBAL.time_zone)")
 }
@@ -239,9 +241,9 @@ async fn ask(link: &Link, known: Option<&ServerZone>, now: i64) -> Option<Server
     Some(ServerZone { name: name.clone(), at_present, zone })
 }
 
-/// The zone whose clocks show what the server's do: of those that agree with it four times a year,
-/// one that agrees with it around every moment at which one of them was set. It may as well keep its
-/// distance `at_present`. `None` where the server does not answer.
+/// The zone whose local times equal the server's: of those that agree with it four times a year,
+/// one that agrees with it around every moment at which the offset of one of them changes. It may
+/// also keep its offset `at_present`. `None` where the server does not answer.
 async fn find(link: &Link, at_present: TimeZone) -> Option<Option<TimeZone>> {
     let mut left = tokio::task::spawn_blocking(TimeZone::all).await.ok()?;
     left.insert(0, at_present);

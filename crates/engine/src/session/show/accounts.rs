@@ -59,7 +59,7 @@ impl Session {
         Ok(grid)
     }
 
-    /// The account that is asked about; others than the own one need the right to see them.
+    /// The requested account; the privilege is needed for accounts other than the own one.
     fn shown_account(&self, show: &Show) -> Result<Account> {
         let name = self.account_name(show.user.as_ref().unwrap_or(&UserName::Current))?;
         if name != self.account && self.read_only {

@@ -1,4 +1,4 @@
-//! `SHOW ... WHERE`: the small result becomes a table that a query reads.
+//! `SHOW ... WHERE`: a query filters the rows of the small result as a table.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The text of a `SHOW` for a linked server: written from what was read of the statement, never the
-//! client's own.
+//! The text of a `SHOW` for a linked server, written from the parsed statement, never the client's
+//! own text.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::names;

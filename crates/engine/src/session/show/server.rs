@@ -157,7 +157,7 @@ pub(super) fn plugins() -> ResultTable {
     grid
 }
 
-/// `SHOW PRIVILEGES`: what an account may have here.
+/// `SHOW PRIVILEGES`: the privileges that exist here.
 pub(super) fn privileges() -> ResultTable {
     let mut grid =
         ResultTable::new(vec![text("Privilege", 10), text("Context", 15), text("Comment", 64)]);

@@ -1,4 +1,4 @@
-//! `SHOW` about our own schemas.
+//! `SHOW TABLES`, `SHOW COLUMNS` and similar statements about our own schemas.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::{Show, ShowKind};
@@ -6,7 +6,7 @@ use pelorus_sql::statement::{Show, ShowKind};
 use crate::info::definitions::{ALL, Definition};
 use crate::result_table::{Cell, ResultTable, int, nullable_text, text};
 
-/// What a `SHOW` tells of one of our schemas.
+/// The result of a `SHOW` about one of our schemas.
 pub(super) fn own(schema: &str, show: &Show) -> Result<ResultTable> {
     match show.kind {
         ShowKind::Tables => Ok(tables(schema, show)),

@@ -1,4 +1,4 @@
-//! Native databases and tables, as statements define and show them.
+//! Tests of DDL on native databases and tables, and of the definitions that `SHOW` returns.
 
 use pelorus_sql::statement::{HistogramAction, HistogramChange};
 
@@ -184,7 +184,7 @@ async fn defaults_and_comments_are_shown_as_mysql_does() {
     engine.close().await;
 }
 
-/// What is written under one `sql_mode` is shown so that the default one reads it.
+/// A definition that was written under one `sql_mode` is shown so that the default one reads it.
 #[tokio::test]
 async fn definitions_are_shown_in_the_default_mode() {
     let (engine, mut root) = shop().await;
@@ -238,7 +238,7 @@ async fn rows_survive_what_changes_their_table() {
     engine.close().await;
 }
 
-/// What a definition says and native tables do not do leaves a warning, once, or is an error.
+/// A clause without effect in native tables leaves a warning, once, or is an error.
 #[tokio::test]
 async fn nothing_is_passed_over_in_silence() {
     let (engine, mut root) = shop().await;
@@ -320,7 +320,7 @@ async fn writes_of_a_transaction_meet_a_changed_table() {
             ("INSERT IGNORE INTO t (id, b) VALUES (1, 0), (3, 3)", false),
             ("UPDATE t SET b = b + 1 WHERE id = 1", false),
             ("UPDATE t SET id = 5 WHERE id = 1", false),
-            // Nobody looks for the rows of others before the commit does.
+            // The rows of other sessions are checked only by the commit.
             ("INSERT INTO t (id, b) VALUES (9, 0)", true),
         ] {
             run(&mut root, "DROP TABLE IF EXISTS t").await;
@@ -378,7 +378,7 @@ async fn partitions_are_dropped_added_and_pruned() {
     engine.close().await;
 }
 
-/// What an engine on a disk is opened with.
+/// The configuration of an engine on a disk.
 fn on_disk(env: &Env) -> EngineConfig {
     EngineConfig {
         env: env.clone(),
@@ -541,7 +541,7 @@ async fn tables_whose_rows_do_not_come_are_dropped_and_no_others() {
     let mut definer = root.definer(&root.view());
     let made = definer.create_for_rows(&create).unwrap().unwrap();
     assert_eq!(definer.create_for_rows(&create).unwrap(), None);
-    // Before the rows come, somebody else makes a table of the same name.
+    // Before the rows are inserted, another session creates a table of the same name.
     run(&mut root, "DROP TABLE t").await;
     run(&mut root, "CREATE TABLE t (a INT PRIMARY KEY)").await;
     definer.drop_unfilled("shop", "t", made).unwrap();
@@ -559,7 +559,7 @@ async fn tables_whose_rows_do_not_come_are_dropped_and_no_others() {
     engine.close().await;
 }
 
-/// What is asked of a column does not hit the one that stands in its place by now.
+/// `DROP HISTOGRAM` of a column does not affect the column that has its position now.
 #[tokio::test]
 async fn histograms_are_dropped_of_the_columns_that_were_meant() {
     let (engine, mut root) = shop().await;
@@ -605,8 +605,8 @@ async fn locking_queries_lock_what_they_show() {
     engine.close().await;
 }
 
-/// What concerns several tables is one commit, and other tables' new foreign keys disturb nobody who
-/// writes there.
+/// DDL on several tables is one commit, and new foreign keys of other tables do not disturb writes
+/// to them.
 #[tokio::test]
 async fn foreign_keys_follow_in_the_same_commit() {
     let (engine, mut root) = shop().await;
@@ -620,7 +620,7 @@ async fn foreign_keys_follow_in_the_same_commit() {
     for (at, sql, expected) in [
         (1, "ALTER TABLE p RENAME COLUMN id TO i", "REFERENCES `p` (`i`)"),
         (2, "RENAME TABLE p TO q", "REFERENCES `q` (`i`)"),
-        // All rows are written anew.
+        // All rows are rewritten.
         (3, "ALTER TABLE q CHANGE i j VARCHAR(9)", "REFERENCES `q` (`j`)"),
         (4, "ALTER TABLE q ADD b INT, RENAME COLUMN j TO k, RENAME TO r", "REFERENCES `r` (`k`)"),
         (5, "ALTER TABLE r MODIFY b BIGINT, MODIFY a CHAR(9), RENAME TO s", "REFERENCES `s` (`k`)"),

@@ -1,4 +1,4 @@
-//! Transactions on a linked server that is none, which is killed at moments that are hard to hit.
+//! Tests of transactions on a fake linked server, with `KILL` at moments that are hard to hit.
 
 use bytes::BytesMut;
 use parking_lot::Mutex;
@@ -21,7 +21,7 @@ const CAPABILITIES: Capabilities = Capabilities::LONG_PASSWORD
     .with(Capabilities::PLUGIN_AUTH)
     .with(Capabilities::DEPRECATE_EOF);
 
-/// It knows of each connection whether a transaction is open, and carries out everything but an
+/// It knows of each connection whether a transaction is open, and executes everything but an
 /// UPDATE, which is always a deadlock.
 struct Fake {
     /// The statement that is answered once a KILL has come; the first time that it is heard.
@@ -29,7 +29,7 @@ struct Fake {
     /// It was heard.
     is_held: Notify,
     killed: Notify,
-    /// What the first connection said of transactions.
+    /// The transaction statements of the first connection.
     heard: Mutex<Vec<String>>,
     /// Every statement that was run or prepared.
     statements: Mutex<Vec<String>>,
@@ -231,7 +231,7 @@ const STATEMENTS: &[&[&str]] = &[
     &["EXECUTE", "s"],
 ];
 
-/// What may stand between two tokens, to a server or to us, or hides what follows.
+/// Texts that may be between two tokens, to a server or to us, or that hide the text after them.
 const BETWEEN: &[&str] = &[
     "/*! DELETE FROM shop.t */",
     "/*!90000 DELETE FROM shop.t # */",
@@ -268,7 +268,7 @@ fn as_read(sql: &str, executes: bool) -> (Mode, Vec<(pelorus_sql::TokenKind, Str
     (mode, tokens.iter().map(|token| (token.kind, token.text(sql).to_owned())).collect())
 }
 
-/// Runs a statement for two accounts; gives what the server heard of each.
+/// Runs a statement for two accounts; returns the statements that the server received from each.
 async fn heard_of(
     fake: &Fake,
     sessions: &mut [(Session, bool)],

@@ -1,4 +1,5 @@
-//! The same of columns that are stored as 64-bit integers: whole numbers, dates and times.
+//! `MIN`, `MAX` and `ANY_VALUE` of columns that are stored as 64-bit integers: integers, dates and
+//! times.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Arrays of one type into columns of another.
+//! Tests of assigning arrays of one type to columns of another.
 
 use std::sync::Arc;
 

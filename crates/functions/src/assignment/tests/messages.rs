@@ -1,4 +1,4 @@
-//! The texts of errors and warnings, row numbers, NULL, defaults, time zones.
+//! Tests of the texts of errors and warnings, row numbers, NULL, defaults, time zones.
 
 use std::sync::Arc;
 

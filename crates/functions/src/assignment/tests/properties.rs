@@ -1,4 +1,4 @@
-//! Properties: values come back, arrays and literals agree, nothing panics.
+//! Property tests: values round-trip, arrays and literals agree, nothing panics.
 
 use std::sync::Arc;
 

@@ -1,9 +1,10 @@
-//! What values are compared as: of an operator, BETWEEN, IN and `CASE x WHEN`.
+//! Comparison kinds: the type under which the operands of an operator, BETWEEN, IN or `CASE x WHEN`
+//! compare.
 //!
-//! To a MySQL dates and times are texts as long as all values are texts, dates or times; compared with a
-//! number they are numbers, unless a column takes a constant for one of its own values (see
-//! [`super::taken`]). A MariaDB has rules of its own; where the two differ, `query` refuses to
-//! answer for one.
+//! In MySQL dates and times compare as texts as long as all values are texts, dates or times.
+//! Compared with a number they are numbers, unless a constant is converted to the type of a column
+//! (see [`super::taken`]). MariaDB has rules of its own; where the two differ, `query` refuses to
+//! compute results of a MariaDB.
 
 use std::collections::HashSet;
 
@@ -21,7 +22,7 @@ use crate::types::result_type;
 use crate::types::result_type::Numeric;
 use crate::value::{Arg, Origin, Value};
 
-/// What two values are compared as.
+/// The type under which two values are compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Int,
@@ -47,7 +48,7 @@ impl Kind {
     }
 }
 
-/// Chooses what the values of several arguments are compared as.
+/// Chooses the type under which the values of several arguments are compared.
 pub(crate) fn kind(args: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
     let real: Vec<&Arg> = args.iter().copied().filter(|arg| !arg.is_null()).collect();
     if real.is_empty() {
@@ -92,7 +93,7 @@ fn number_kind(args: &[&Arg]) -> Kind {
     }
 }
 
-/// What a MariaDB compares values as that are not all texts.
+/// The type under which MariaDB compares values that are not all texts.
 fn mariadb_kind(real: &[&Arg], ctx: &EvalContext, operation: &str) -> Result<Kind> {
     // Two digits are taken for a year of this or the last century, but not everywhere, and numbers with
     // a fraction for a year.
@@ -181,8 +182,8 @@ pub(crate) fn pair_kind(
     })
 }
 
-/// The same for the operators alone. Of a text beside a DATE, neither of them a constant, a MySQL takes
-/// the date.
+/// The same for the operators alone. Of a text and a DATE, neither of them a constant, MySQL
+/// chooses the date.
 pub(crate) fn operator_kind(
     left: &Arg,
     right: &Arg,
@@ -287,8 +288,8 @@ fn exact_kind(args: &[&Arg]) -> Option<Kind> {
     args.iter().all(is_whole).then_some(Kind::Decimal)
 }
 
-/// What a value, its least and its greatest of BETWEEN are compared as, and what constants are taken
-/// for.
+/// The type under which a value and the bounds of BETWEEN are compared, and the converted
+/// constants.
 pub(super) fn between_kind(
     args: [&Arg; 3],
     negated: bool,
@@ -334,8 +335,8 @@ pub(super) fn between_kind(
     Ok((kind, taken))
 }
 
-/// What `CASE left WHEN right` compares as: what the left one is decides. A text stays one beside
-/// dates.
+/// The type under which `CASE left WHEN right` compares: the type of the left one decides. A text
+/// compared with dates stays a text.
 pub(crate) fn case_kind(left: &Arg, right: &Arg, ctx: &EvalContext) -> Result<Kind> {
     let are_texts = is_textual(left) && is_textual(right);
     if ctx.of_mariadb || left.is_null() || right.is_null() {
@@ -352,8 +353,8 @@ pub(crate) fn case_kind(left: &Arg, right: &Arg, ctx: &EvalContext) -> Result<Ki
     }
 }
 
-/// What each item of a list is compared as, what the value and the items are taken for, and what is
-/// said of them.
+/// The type under which each item of a list is compared, the converted constants, and their
+/// warnings.
 pub(super) struct Listed {
     pub(super) kinds: Vec<Kind>,
     pub(super) taken: Vec<Option<Arg>>,
@@ -367,7 +368,7 @@ impl Listed {
     }
 }
 
-/// What the value of IN is compared with each item as. Texts share one collation.
+/// The types under which the value of IN is compared with each item. Texts share one collation.
 pub(super) fn in_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Listed> {
     if let [item] = list {
         // A list of one is an equality.
@@ -472,7 +473,8 @@ fn mixed_kinds(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Ve
     list.iter().map(of_item).collect::<Result<_>>().map(Some)
 }
 
-/// What a MySQL compares two values as: texts, whole numbers, decimals or floating-point numbers.
+/// The type under which MySQL compares two values: texts, integers, decimals or floating-point
+/// numbers.
 fn class(value: &Arg, item: &Arg) -> u8 {
     match number_kind(&[value, item]) {
         _ if is_textual(value) && is_textual(item) => 0,
@@ -482,8 +484,8 @@ fn class(value: &Arg, item: &Arg) -> u8 {
     }
 }
 
-/// A text among several dates and texts is a date to a MySQL beside all of them; beside constants
-/// without a DATETIME its time of day is cut off.
+/// In MySQL a text among several dates and texts is a date when compared with all of them; compared
+/// with constants without a DATETIME its time of day is cut off.
 fn dated_kind(value: &Arg, list: &[Arg], ctx: &EvalContext) -> Result<Option<Kind>> {
     let real: Vec<&Arg> = list.iter().filter(|item| !item.is_null()).collect();
     let is_among = !ctx.of_mariadb

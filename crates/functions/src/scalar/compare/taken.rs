@@ -1,6 +1,6 @@
-//! What a MySQL takes constants for that are compared with a column of dates, times or years: for values
-//! of the column's own type, as if they were stored there. What the column would not store compares as
-//! a number or a text. (`convert_constant_item` of its sources.)
+//! Constants that MySQL converts to the type of a column of dates, times or years when it compares
+//! the column with them. A constant that the column could not store compares as a number or a text.
+//! (`convert_constant_item` in MySQL's sources.)
 
 use arrow::array::ArrayRef;
 use pelorus_error::{Error, Result};
@@ -17,7 +17,7 @@ use crate::scalar::cast::{round_datetime, round_time};
 use crate::scalar::datetime::parse;
 use crate::value::{Arg, Coercibility, Origin, Value};
 
-/// Constants that stand in the place of arguments.
+/// Converted constants that replace arguments.
 #[derive(Default)]
 pub(crate) struct Taken {
     constants: Vec<Option<(ArrayRef, Slot)>>,
@@ -26,7 +26,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// What is to stand where; `None` leaves an argument.
+    /// The replacement of each argument; `None` leaves an argument unchanged.
     pub(crate) fn of(args: &[Option<Arg>]) -> Result<Self> {
         let array = |arg: &Option<Arg>| match arg {
             Some(Arg { constant: Some(value), ty, .. }) => {
@@ -38,7 +38,7 @@ impl Taken {
         Ok(Self { constants, complaints: Vec::new() })
     }
 
-    /// The same with what is said of the constants.
+    /// The same with the warnings of the constants.
     pub(crate) fn with(mut self, complaints: Vec<Option<String>>) -> Self {
         self.complaints.extend(complaints.into_iter().flatten());
         self
@@ -50,7 +50,7 @@ impl Taken {
         }
     }
 
-    /// The input in a place of a batch, or what stands there.
+    /// The input at a position of a batch, or its replacement.
     pub(crate) fn at<'a>(&'a self, batch: &Batch<'a>, at: usize) -> Result<Input<'a>> {
         self.complain(batch);
         match self.constants.get(at) {
@@ -73,8 +73,8 @@ impl Taken {
     }
 }
 
-/// What the two values of an operator are taken for: a constant compared with a column for one of
-/// the column's values.
+/// The converted operands of an operator: a constant compared with a column is converted to the
+/// column's type.
 pub(crate) fn taken_pair(left: &Arg, right: &Arg, ctx: &EvalContext) -> [Option<Arg>; 2] {
     match as_stored(left, right, ctx) {
         None => [as_stored(right, left, ctx), None],
@@ -82,8 +82,8 @@ pub(crate) fn taken_pair(left: &Arg, right: &Arg, ctx: &EvalContext) -> [Option<
     }
 }
 
-/// What is said of two values of which one is a column and the other a constant that it does not
-/// store as it is.
+/// The warnings of two values of which one is a column and the other a constant that it does not
+/// store unchanged.
 pub(crate) fn pair_complaints(
     left: &Arg,
     right: &Arg,
@@ -92,7 +92,7 @@ pub(crate) fn pair_complaints(
     [(left, right), (right, left)].map(|(a, b)| complaint(a, b, ctx)).into_iter().collect()
 }
 
-/// What is said of a constant that a column does not store as it is.
+/// The warning of a constant that a column does not store unchanged.
 pub(crate) fn complaint(column: &Arg, constant: &Arg, ctx: &EvalContext) -> Result<Option<String>> {
     if stored(column, constant, ctx).is_none_or(|it| it.is_whole) {
         return Ok(None);
@@ -116,13 +116,13 @@ fn shown(constant: &Arg, ctx: &EvalContext) -> Result<String> {
     Ok(text.unwrap_or_default().into_owned())
 }
 
-/// What a column takes a constant for; `None` where it is compared as it is.
+/// The value to which a column converts a constant; `None` if it is compared unchanged.
 pub(crate) fn as_stored(column: &Arg, constant: &Arg, ctx: &EvalContext) -> Option<Arg> {
     let value = stored(column, constant, ctx)?.value;
     value.map(|value| of_column(column, value, constant))
 }
 
-/// What a column would store of a constant.
+/// The value that a column would store for a constant.
 struct Stored {
     /// `None` where it would store none.
     value: Option<Value>,
@@ -131,7 +131,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// What is not stored.
+    /// A value that is not stored.
     const REFUSED: Self = Self { value: None, is_whole: false };
 }
 
@@ -226,15 +226,15 @@ fn time(constant: &Arg, digits: u8, ctx: &EvalContext) -> Option<Stored> {
     Some(Stored { value, is_whole })
 }
 
-/// What an item of a list is taken for, and what is said of it.
+/// The converted item of a list, and its warnings.
 type Item = (Option<Arg>, Option<String>);
 
-/// What a DATE, DATETIME or TIME takes the constants of a list for that are all numbers, and what a
-/// TIME takes those for that are all texts: also what no such value is has a place, as zero or as
-/// what no value equals.
+/// The values to which a DATE, DATETIME or TIME converts the constants of a list that are all
+/// numbers, and a TIME those that are all texts. A constant that is no such value also has a
+/// position, as zero or as a value that equals nothing.
 ///
 /// # Errors
-/// 1235 for numbers beyond 64 bits, some of which a MySQL takes for zero.
+/// 1235 for numbers beyond 64 bits, some of which MySQL takes for zero.
 pub(crate) fn listed(value: &Arg, items: &[Arg], ctx: &EvalContext) -> Result<Vec<Item>> {
     items.iter().map(|item| of_list(value, item, ctx)).collect()
 }

@@ -1,5 +1,5 @@
-//! The statement's time, and seconds since 1970: `NOW`, `CURDATE`, `UNIX_TIMESTAMP`,
-//! `FROM_UNIXTIME`, `CONVERT_TZ`.
+//! The current time, and seconds since 1970: `NOW`, `CURDATE`, `UNIX_TIMESTAMP`, `FROM_UNIXTIME`,
+//! `CONVERT_TZ`.
 
 use std::sync::Arc;
 

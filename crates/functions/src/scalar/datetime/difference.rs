@@ -1,4 +1,5 @@
-//! Differences: `DATEDIFF`, `TIMEDIFF`, `TIMESTAMPDIFF`, `PERIOD_ADD`, `PERIOD_DIFF`.
+//! Differences of dates and times: `DATEDIFF`, `TIMEDIFF`, `TIMESTAMPDIFF`, `PERIOD_ADD`,
+//! `PERIOD_DIFF`.
 
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ fn total(date: DateTime) -> i64 {
     week::day_number(date) * 86_400_000_000 + date.time_micros()
 }
 
-/// A time within the range of TIME; what lies beyond is cut with a warning.
+/// A time within the range of TIME; values beyond are clamped with a warning.
 pub(crate) fn clamp_time(micros: i64, ctx: &EvalContext) -> i64 {
     if micros.abs() <= TIME_MAX_MICROS {
         return micros;

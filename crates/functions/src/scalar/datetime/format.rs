@@ -1,4 +1,5 @@
-//! `DATE_FORMAT`, `TIME_FORMAT`, `GET_FORMAT` and `FROM_UNIXTIME` with a format.
+//! Formatting of dates and times: `DATE_FORMAT`, `TIME_FORMAT`, `GET_FORMAT` and `FROM_UNIXTIME`
+//! with a format.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

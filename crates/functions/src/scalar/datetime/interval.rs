@@ -1,4 +1,5 @@
-//! Moving dates: `DATE_ADD`, `DATE_SUB`, `ADDDATE`, `SUBDATE`, `TIMESTAMPADD`, `ADDTIME`, `SUBTIME`.
+//! Date arithmetic: `DATE_ADD`, `DATE_SUB`, `ADDDATE`, `SUBDATE`, `TIMESTAMPADD`, `ADDTIME`,
+//! `SUBTIME`.
 
 use std::sync::Arc;
 
@@ -182,7 +183,7 @@ fn moved(date: DateTime, step: Step) -> Option<DateTime> {
     }
 }
 
-/// What the result is: it follows the type of the date.
+/// The type of the result: it follows the type of the date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Date,

@@ -1,5 +1,5 @@
-//! Dates and times made of numbers and of other dates: `DATE`, `TIME`, `TIMESTAMP`, `MAKEDATE`,
-//! `MAKETIME`, `SEC_TO_TIME`, `LAST_DAY`, `FROM_DAYS`.
+//! Constructors of dates and times from numbers and from other dates: `DATE`, `TIME`, `TIMESTAMP`,
+//! `MAKEDATE`, `MAKETIME`, `SEC_TO_TIME`, `LAST_DAY`, `FROM_DAYS`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Dates and times as the numbers that MySQL makes of them: `20240131`, `20240131235959.5`.
+//! Dates and times as numbers, in MySQL's form: `20240131`, `20240131235959.5`.
 
 use arrow::datatypes::i256;
 use pelorus_types::WireType;

@@ -1,11 +1,11 @@
-//! Dates and times read from text and numbers, as leniently as MySQL reads them.
+//! Parses dates and times from text and numbers, as leniently as MySQL does.
 
 use arrow::datatypes::i256;
 use pelorus_types::temporal::{DateTime, TIME_MAX_MICROS, days_in_month};
 
 use crate::decimal::Decimal;
 
-/// What was read.
+/// A parsed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parsed<T> {
     /// The value; `None` when the text is none.
@@ -81,7 +81,7 @@ impl Cursor<'_> {
         self.peek().is_some_and(|byte| byte.is_ascii_digit())
     }
 
-    /// Whether a byte stands here, and a digit behind it.
+    /// Whether a byte stands here, and a digit after it.
     fn has_part(&self, mark: u8) -> bool {
         self.peek() == Some(mark) && self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit)
     }
@@ -102,14 +102,14 @@ pub(crate) fn datetime_with(text: &str, any_day: bool) -> Parsed<DateTime> {
     read_datetime(text, any_day).map_or_else(Parsed::none, |(parsed, _)| parsed)
 }
 
-/// What stands between the parts of a date.
+/// The delimiters between the parts of a date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Between {
     delimiters: bool,
     spaces: bool,
 }
 
-/// Reads a date; `None` when the text has not three parts, or something between or behind them that
+/// Reads a date; `None` when the text has not three parts, or something between or after them that
 /// no date has. Parts that no date has leave it without a value, and not [`Parsed::shaped`].
 fn read_datetime(text: &str, any_day: bool) -> Option<(Parsed<DateTime>, Between)> {
     let mut cursor = Cursor { text: text.as_bytes(), at: 0 };
@@ -271,7 +271,7 @@ pub(crate) fn number_with(value: Decimal, any_day: bool) -> Option<DateTime> {
     plus_fraction(build(parts_of(date, time)?, 0, any_day)?, micros)
 }
 
-/// The least number that has a time of day behind its date.
+/// The least number that has a time of day after its date.
 const LEAST_WITH_TIME: u64 = 101_000_000;
 
 /// Whether a number is a date alone, and has a fraction, which no date has.
@@ -413,8 +413,8 @@ pub(crate) fn time(text: &str) -> Parsed<i64> {
     time_of_day(body, negative).unwrap_or(none)
 }
 
-/// What a text of twelve characters or more says as a date, be it a day that the calendar does not
-/// have. `None` for other texts, and for those with delimiters but no space: they are times.
+/// The date in a text of twelve characters or more, even a day that the calendar does not have.
+/// `None` for other texts, and for those with delimiters but no space: they are times.
 pub(crate) fn dated(text: &str) -> Option<Parsed<DateTime>> {
     let text = trim_start(text);
     if text.len() < 12 {
@@ -434,8 +434,8 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// Whether servers of other makes may read a text as another date or time: one with an offset, an
-/// exponent or a `T`, with more spaces than the one behind the day, of digits alone at its start, or with
-/// more than six digits of a second.
+/// exponent or a `T`, with more spaces than the one after the day, of digits alone at its start, or
+/// with more than six digits of a second.
 pub(crate) fn is_disputed(text: &str) -> bool {
     let text = trim_start(text);
     let text = text.strip_prefix('-').unwrap_or(text).as_bytes();

@@ -1,4 +1,4 @@
-//! Arguments read as dates and times, whatever they are.
+//! Reads arguments of any type as dates and times.
 
 use arrow::array::{AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
@@ -13,7 +13,7 @@ use crate::scalar::datetime::parse;
 use crate::value::Value;
 use crate::zone::{TimeZone, seconds};
 
-/// What a conversion to a date lets pass.
+/// The invalid dates that a conversion accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lenience {
     /// `2024-01-00` passes.
@@ -33,7 +33,7 @@ pub(crate) struct Lenience {
     zero_number: bool,
     /// Any day up to 31 of a text passes.
     any_text: bool,
-    /// Nothing is said of the fraction that a number has behind a date alone, and which is cut.
+    /// Nothing is said of the fraction that a number has after a date alone, and which is cut.
     any_fraction: bool,
 }
 
@@ -62,14 +62,14 @@ impl Lenience {
     /// Everything that a difference of two times can be made of.
     pub(crate) const ANY: Lenience = Lenience { any_number: true, any_text: true, ..Self::FUZZY };
 
-    /// What conversions let pass under the session's `sql_mode`.
+    /// The invalid dates that conversions accept under the session's `sql_mode`.
     pub(crate) fn of(ctx: &EvalContext) -> Self {
         let mode = &ctx.sql_mode;
         let (zero_parts, zero_date) = (!mode.no_zero_in_date, !mode.no_zero_date);
         Self { zero_parts, zero_date, any_fraction: true, ..Self::FUZZY }
     }
 
-    /// What the functions that give a part of a date let pass.
+    /// The invalid dates that functions which extract a part of a date accept.
     pub(crate) fn part(ctx: &EvalContext) -> Self {
         let zero_date = !ctx.sql_mode.no_zero_date;
         Self { zero_date, any_number: true, zero_number: true, ..Self::FUZZY }
@@ -112,7 +112,7 @@ impl Lenience {
     }
 }
 
-/// A value as date and time. Warns and gives NULL for what is none.
+/// A value as date and time. Warns and gives NULL for other values.
 pub(crate) fn datetime(
     input: &Input<'_>,
     row: usize,
@@ -227,7 +227,7 @@ pub(crate) fn at_offset(date: DateTime, offset: i64, zone: TimeZone) -> Option<D
     date.plus_micros((zone.offset_at(moment) - offset) * 1_000_000)
 }
 
-/// A value as a TIME in microseconds. Warns and gives NULL for what is none.
+/// A value as a TIME in microseconds. Warns and gives NULL for other values.
 pub(crate) fn time(input: &Input<'_>, row: usize) -> Result<Option<i64>> {
     let warn = |what: &str, text: &str| {
         input.ctx().warn(1292, format!("{what} time value: '{text}'"));
@@ -274,7 +274,7 @@ pub(crate) enum Moment {
     Time(i64),
 }
 
-/// What a value says where dates and times will both do. A number is a time if it can be one, a text a
+/// The date or time of a value if both are allowed. A number is a time if it can be one, a text a
 /// date.
 pub(crate) fn moment(input: &Input<'_>, row: usize, lenience: Lenience) -> Result<Option<Moment>> {
     let is_date = match input.value(row) {

@@ -1,4 +1,4 @@
-//! `STR_TO_DATE`.
+//! `STR_TO_DATE`: parses dates and times by a format.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn format_type(format: &Arg) -> ColumnType {
     }
 }
 
-/// What was read so far.
+/// The values that were read so far.
 #[derive(Debug, Default)]
 struct Found {
     date: DateTime,

@@ -1,4 +1,4 @@
-//! Numbers of days and weeks.
+//! Numbers of weeks and of days of the week.
 
 use pelorus_types::temporal::{DateTime, is_leap_year};
 

@@ -1,5 +1,5 @@
-//! Functions that put text together: `CONCAT`, `REPEAT`, `LPAD`, `REPLACE`, `INSERT`, `REVERSE`,
-//! `UPPER`, ...
+//! Functions that build text: `CONCAT`, `REPEAT`, `LPAD`, `REPLACE`, `INSERT`, `REVERSE`, `UPPER`,
+//! ...
 
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ pub(crate) fn reverse(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     )
 }
 
-/// What MySQL takes a negative length for.
+/// The value that MySQL takes for a negative length.
 const NEGATIVE: u32 = 16_777_216;
 
 /// A count that is constant and not NULL, as an unsigned number of characters.

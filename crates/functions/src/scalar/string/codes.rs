@@ -1,5 +1,5 @@
 //! Functions between text and numbers: `HEX`, `CONV`, `CHAR`, `FORMAT`, `INET_ATON`, base 64, and
-//! those that tell about a text's charset.
+//! those that return a text's charset.
 
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ struct Read {
     empty: bool,
 }
 
-/// Reads digits of a base behind one sign, if any; a negative base reads them as a BIGINT.
+/// Reads digits of a base after one sign, if any; a negative base reads them as a BIGINT.
 fn read_base(digits: &str, base: i64) -> Read {
     let radix = u32::try_from(base.unsigned_abs()).unwrap_or(10);
     let trimmed = digits.trim_start();
@@ -413,7 +413,7 @@ pub(crate) fn to_base64(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Res
     let chars = encoded.saturating_add(encoded.saturating_sub(1) / 76);
     Ok(Call::rowwise(name, args, ctx, own_text(chars, ctx), |batch, row| {
         let Some(bytes) = batch.inputs[0].bytes(row)? else { return Ok(Value::Null) };
-        // MySQL counts the zero behind the text too.
+        // MySQL counts the zero after the text too.
         let limit = batch.ctx.max_allowed_packet;
         if base64_length(bytes.len()).saturating_add(1) > limit {
             return Ok(too_long("to_base64", limit, batch.ctx));

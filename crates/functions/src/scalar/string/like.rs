@@ -1,4 +1,4 @@
-//! `LIKE` and `REGEXP`.
+//! Pattern matching: `LIKE` and `REGEXP`.
 
 use std::sync::Arc;
 

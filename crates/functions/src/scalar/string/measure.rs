@@ -1,4 +1,4 @@
-//! Functions that give numbers of a text: `LENGTH`, `CHAR_LENGTH`, `ASCII`, `ORD`, `CRC32`.
+//! Functions that return a number for a text: `LENGTH`, `CHAR_LENGTH`, `ASCII`, `ORD`, `CRC32`.
 
 use std::sync::Arc;
 

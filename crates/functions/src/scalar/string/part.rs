@@ -83,7 +83,7 @@ pub(crate) fn side(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<C
     })
 }
 
-/// Binds `TRIM` in its three forms, `LTRIM` and `RTRIM`. The second argument is what to trim.
+/// Binds `TRIM` in its three forms, `LTRIM` and `RTRIM`. The second argument is the text to trim.
 pub(crate) fn trim(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let (leading, trailing) = match name {
         "TRIM" => (true, true),
@@ -161,7 +161,7 @@ pub(crate) fn substring_index(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) 
     })
 }
 
-/// Where some bytes stand in others, one behind the other.
+/// The positions of some bytes in others, one after the other.
 pub(crate) fn hits<'a>(bytes: &'a [u8], cut: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     let mut at = 0;
     std::iter::from_fn(move || {

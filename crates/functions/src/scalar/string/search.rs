@@ -1,4 +1,4 @@
-//! Functions that look for one text in others: `LOCATE`, `INSTR`, `FIELD`, `FIND_IN_SET`.
+//! Functions that search for one text in others: `LOCATE`, `INSTR`, `FIELD`, `FIND_IN_SET`.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Answers of MySQL 9.7 that tests of whole statements cannot ask for, or not without much memory.
+//! Recorded answers of MySQL 9.7 that tests of whole statements cannot request, or only with much
+//! memory.
 
 use std::sync::Arc;
 

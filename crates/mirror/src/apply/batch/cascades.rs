@@ -1,4 +1,4 @@
-//! What foreign keys make of the changes of a batch ([`crate::apply::foreign_key_actions`]).
+//! Foreign key actions of the changes in a batch ([`crate::apply::foreign_key_actions`]).
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::apply::foreign_key_actions::{Images, Replay, Step};
 use crate::model::mirror::Mirror;
 
 impl Batch {
-    /// Carries out what foreign keys make of the changes, of each table up to `most` bytes of rows.
-    /// Gives the mirrors that must be begun anew, with the reason.
+    /// Executes the foreign key actions of the changes, for each table up to `most` bytes of rows.
+    /// Returns the mirrors that must be resynchronised, with the reason.
     ///
     /// # Errors
-    /// What reading the copies gives.
+    /// Errors of reading the copies.
     pub(crate) fn cascade(
         &mut self,
         store: &Arc<Database>,
@@ -64,8 +64,8 @@ impl Batch {
         Ok(again)
     }
 
-    /// Leaves out the tables that foreign keys lead to from, or through, rows that the binlog has in
-    /// part: they must be begun anew.
+    /// Leaves out the tables that foreign keys lead to from, or through, rows that the binlog has
+    /// in part: they must be resynchronised.
     pub(super) fn without_rows_in_part(&mut self) -> Vec<(Arc<Mirror>, String)> {
         let in_part: Vec<Arc<Mirror>> = self
             .tables

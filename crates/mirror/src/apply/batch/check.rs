@@ -1,4 +1,4 @@
-//! What the rows of an event are to a copy: whether they fit it, and what they lack.
+//! Checks the rows of an event against the copy: whether they fit it, and which columns they lack.
 
 use pelorus_binlog::{RowsEvent, RowsKind};
 use pelorus_error::{Code, Error, Result};
@@ -16,7 +16,7 @@ fn cannot_follow(event: &RowsEvent, what: &str) -> Error {
     ))
 }
 
-/// Rows of which only their statement tells what they are.
+/// The error for rows whose images are ambiguous without their statement.
 fn ambiguous(event: &RowsEvent) -> Error {
     Error::new(
         Code::TableChanged,
@@ -30,8 +30,8 @@ fn ambiguous(event: &RowsEvent) -> Error {
 }
 
 impl TableBatch {
-    /// What the rows are, if they are those of the copy's columns, and what they lack is known;
-    /// `None` when only the statement tells.
+    /// Whether the rows have the copy's columns, and which columns they lack; `None` if only the
+    /// statement tells.
     pub(super) fn check(
         &mut self,
         event: &RowsEvent,

@@ -1,5 +1,5 @@
-//! The commit of a batch: what its changes come to, table by table. What goes wrong with one table
-//! takes that one out, and keeps nothing from the others.
+//! Commits a batch: computes and writes its changes table by table. An error in one table takes
+//! only that table out of the batch.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::apply::snapshot_window::Window;
 use crate::model::mirror::{Mirror, Values};
 use crate::model::record::State;
 
-/// What the changes of one table have come to.
+/// The resulting changes of one table.
 struct Made<'m> {
     mirror: &'m Arc<Mirror>,
     window: Option<MutexGuard<'m, Window>>,
@@ -26,13 +26,13 @@ struct Made<'m> {
 pub(crate) type Misfit = (Arc<Mirror>, String);
 
 impl Batch {
-    /// Commits all changes, which come behind a position, with the position that they reach and what
-    /// else is kept of it. Mirrors whose changes do not fit their copies, or take more than `most`
-    /// bytes, begin anew before that, and those that cannot follow their tables stop; they are
-    /// returned with the reasons.
+    /// Commits all changes, which come after a position, with the position that they reach and its
+    /// other values. Mirrors whose changes do not fit their copies, or take more than `most` bytes,
+    /// begin again before that, and those that cannot follow their tables stop; they are returned
+    /// with the reasons.
     ///
     /// # Errors
-    /// What the store gives.
+    /// Errors of the store.
     pub(crate) fn commit(
         self,
         store: &Arc<Database>,
@@ -57,7 +57,7 @@ impl Batch {
                 Err(error) => return Err(error),
             }
         }
-        // From here to the end of the commit nobody puts rows there that are older.
+        // From here to the end of the commit no load may insert older rows.
         for Made { mirror, window, changes, .. } in &mut made {
             let window = window.get_or_insert_with(|| mirror.window());
             changes.keys.iter().for_each(|keys| window.touch(keys));
@@ -78,7 +78,7 @@ impl Batch {
     }
 }
 
-/// What the changes of a table come to.
+/// Computes the resulting changes of a table.
 fn finish(
     table: &mut TableBatch,
     (store, from): (&Arc<Database>, Option<&Position>),
@@ -125,8 +125,8 @@ pub(crate) fn is_of_one(error: &Error) -> bool {
     !matches!(error.code(), Code::DiskFull | Code::FileWrite | Code::TableFailed)
 }
 
-/// Lets a mirror begin anew whose changes do not fit its copy, and stops one whose changes will
-/// not fit another copy either.
+/// Resynchronises a mirror whose changes do not fit its copy, and stops one whose changes will not
+/// fit another copy either.
 fn take_out(mirror: &Arc<Mirror>, store: &Database, error: &Error) -> Result<Misfit> {
     let reason = pelorus_error::display_chain(error);
     if error.code() == Code::TableChanged {

@@ -1,4 +1,4 @@
-//! What changes come to when some of their images lack columns.
+//! Changes with partial row images: computes the writes of one table.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ impl TableBatch {
     /// Makes writes of the changes where images lack columns.
     ///
     /// # Errors
-    /// Changes that do not fit the copy, or need more than `most` bytes of it (1412), and what
-    /// reading it gives.
+    /// Changes that do not fit the copy, or need more than `most` bytes of it (1412), and errors of
+    /// reading it.
     pub(super) fn finish_parts(
         &mut self,
         store: &Arc<Database>,
@@ -107,7 +107,7 @@ impl TableBatch {
         Ok(())
     }
 
-    /// What each row was before its image.
+    /// The state of each row before its image.
     fn earlier(&self, after: &Keys, before: &Keys) -> Vec<Earlier> {
         let mut last: HashMap<&[u8], Option<u32>> = HashMap::new();
         let mut earlier = Vec::with_capacity(after.len());

@@ -1,4 +1,4 @@
-//! The changes of one table in a batch: collected as they come, and what they come to.
+//! The changes of one table in a batch, and the writes that result from them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ pub(super) struct TableBatch {
     pub(super) before: ImageBuilder,
     /// Which those are.
     pub(super) of_before: Vec<usize>,
-    /// What foreign keys have made of the changes; `None` where they had no part in them.
+    /// The result of foreign key actions on the changes; `None` if there were none.
     pub(super) folded: Option<Folded>,
     /// The arrays, once they are made.
     pub(super) made: Option<Images>,
-    /// What happened, in order: kind, and so many rows of it.
+    /// The changes in order: kind, and number of rows.
     pub(super) runs: Vec<(Happened, u32)>,
     /// Some images of after lack columns, or tell changes of documents only.
     pub(super) in_part: bool,
@@ -39,7 +39,7 @@ pub(super) struct TableBatch {
     whole: usize,
 }
 
-/// What the changes of a table come to.
+/// The resulting changes of a table.
 pub(super) struct Changes {
     pub(super) writes: Vec<Write>,
     /// The keys that changed.
@@ -97,7 +97,7 @@ impl TableBatch {
         self.in_part && self.runs.iter().any(|(happened, _)| *happened == Happened::Updated)
     }
 
-    /// Bytes of the images, or of what those in part come to, as far as it can be told before.
+    /// Bytes of the images, or an estimate of the completed rows.
     pub(super) fn bytes(&self) -> usize {
         let images = self.after.bytes() + self.before.bytes();
         match self.in_part {
@@ -144,7 +144,7 @@ impl TableBatch {
         Ok(Some((happened, rows)))
     }
 
-    /// Makes arrays of what was collected.
+    /// Builds arrays of the collected images.
     pub(super) fn take_images(&mut self) -> Result<Images> {
         let (mut after, before) = (self.after.finish()?, self.before.finish()?);
         after.arrays = filter::all_columns(self.copy.columns(), after.arrays);
@@ -162,7 +162,7 @@ impl TableBatch {
         })
     }
 
-    /// Makes writes of what foreign keys have made of the changes.
+    /// Builds writes of the results of foreign key actions.
     fn finish_folded(&self, folded: &Folded) -> Result<Changes> {
         let count = |columns: &[ArrayRef]| columns.first().map_or(0, |column| column.len());
         let (put, removed) = (count(&folded.puts), count(&folded.removes));

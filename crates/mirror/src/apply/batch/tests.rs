@@ -1,5 +1,5 @@
-//! Batches against a model: random changes with images that have random columns, cut into random
-//! batches, also while the table is read in ranges at moments of their own.
+//! Tests of batches against a model: random changes with images that have random columns, cut into
+//! random batches, also while the table is read in ranges at different moments.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -396,7 +396,7 @@ impl World {
         batch
     }
 
-    /// Applies changes, which come behind a position, as one batch.
+    /// Applies changes, which come after a position, as one batch.
     fn apply(&self, from: usize, changes: &[Change]) {
         let misfits = self
             .batch(changes)

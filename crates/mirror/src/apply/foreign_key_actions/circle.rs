@@ -1,13 +1,13 @@
-//! What must be there before a table with foreign keys can begin to be read, and tables that refer to
-//! each other in a circle.
+//! Preconditions of reading a table with foreign keys, and tables that refer to each other in a
+//! circle.
 //!
-//! A table begins when those that it refers to are followed, and are whole if they have such keys
-//! themselves. In a circle none could ever be the first. There each begins as soon as it is known of
-//! all others that they can: what they refer to outside of the circle is there, and all of their keys
-//! are known. It is followed from then on, but read only when all others are followed, too: what they
-//! did before was not seen, so its copy is emptied at that moment. What a change does to a table of the circle that is not whole yet cannot be traced on
-//! from there: all that are followed of those that it may lead to begin anew then
-//! ([`super::plan`]), so that nothing is guessed.
+//! A table begins when the stream follows its parent tables, and when these are complete if they
+//! have such keys themselves. In a circle no table could be the first. There each table begins as
+//! soon as all others can begin: their parents outside of the circle exist, and all of their keys
+//! are known. The stream follows it from then on, but it is read only when all others are followed,
+//! too. Their earlier actions were not seen, so its copy is emptied at that moment. A change to an
+//! incomplete table of the circle cannot be traced further; all followed tables that it may affect
+//! are then resynchronised ([`super::plan`]), so that no effect is guessed.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::model::mirror::Mirror;
 use crate::model::record::State;
 use crate::source::Source;
 
-/// Looks whether all tables that foreign keys refer to can be seen through, so that the table with
-/// the keys can begin to be read. The keys are in its record already.
+/// Checks whether the chain of copies of all parent tables is complete, so that the table with the
+/// keys can begin to be read. The keys are in its record already.
 ///
 /// # Errors
-/// What is missing yet; columns that cannot be compared (1235).
+/// The missing condition; columns that cannot be compared (1235).
 pub(crate) fn check_parents(
     source: &Source,
     mirror: &Arc<Mirror>,
@@ -77,7 +77,7 @@ fn check_parent(key: &ForeignKey, parent: Option<Arc<Mirror>>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a mirror of a circle is followed, or will be without anybody's help.
+/// Whether a mirror of a circle is followed, or will be without an intervention.
 fn can_begin(state: State) -> bool {
     state.follows() || state == State::Waiting
 }

@@ -1,4 +1,4 @@
-//! Rows of a copy that refer to some values.
+//! Finds the child rows in a copy that refer to given values.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use pelorus_store::{Database, ScanRequest, ValueTest, bytes_of};
 use super::{cannot, values};
 use crate::model::copies::CopyTable;
 
-/// About so many bytes take the key of a row and what is noted of it.
+/// An estimate of the memory of a row's key and notes.
 const NOTE_BYTES: usize = 256;
 /// About so many rows are looked at together.
 const BATCH_ROWS: usize = 8192;
 /// So many numbers are looked for one by one; of more their bounds and then a set.
 const FEW: usize = 64;
 
-/// What is looked for.
+/// The values to look for.
 pub(super) struct Wanted<'w> {
     pub(super) copy: &'w Arc<dyn CopyTable>,
     /// The columns that refer.
@@ -36,7 +36,7 @@ pub(super) struct Wanted<'w> {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) batches: Vec<Vec<ArrayRef>>,
-    /// Bytes that they take, with what is known of each.
+    /// Bytes of the rows, with their metadata.
     pub(super) bytes: usize,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Found {
 /// more bytes than they may.
 ///
 /// # Errors
-/// What reading gives.
+/// Errors of reading.
 pub(super) fn rows(store: &Arc<Database>, wanted: &Wanted<'_>) -> Result<Option<Found>> {
     let copy = wanted.copy;
     let fields: Vec<Field> = copy

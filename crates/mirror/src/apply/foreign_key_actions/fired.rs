@@ -1,4 +1,4 @@
-//! Which changes of a batch set foreign keys off.
+//! Finds the changes of a batch that fire foreign key actions.
 
 use std::sync::Arc;
 
@@ -30,10 +30,10 @@ pub(crate) struct Fired {
     pub(super) rows: (usize, Option<usize>),
 }
 
-/// What each step sets off: by step, and by foreign key of its plan.
+/// The actions that each step fires: by step, and by foreign key of its plan.
 pub(crate) type AllFired = Vec<Vec<(usize, Vec<Fired>)>>;
 
-/// What the steps set off directly; `None` where no foreign key does anything.
+/// The actions that the steps fire directly; `None` if no foreign key has an action.
 ///
 /// # Errors
 /// A collation whose rules are not known.

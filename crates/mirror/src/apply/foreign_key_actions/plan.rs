@@ -1,4 +1,5 @@
-//! Which foreign keys lead from a table to copies, at one place in the stream.
+//! The plan of foreign key actions: which foreign keys lead from a table to copies, at one position
+//! of the stream.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub(crate) struct Link {
     pub(crate) parent: Arc<Mirror>,
     /// The table with the key.
     pub(crate) child: Arc<Mirror>,
-    /// The child's copy; `None` where what the key does is not carried out.
+    /// The child's copy; `None` if the action is not executed on it.
     pub(crate) copy: Option<Arc<dyn CopyTable>>,
     /// The key.
     pub(crate) key: ForeignKey,
@@ -29,15 +30,15 @@ pub(crate) struct Link {
     pub(crate) is_whole: bool,
     /// Whether changes of the stream are applied to the child here.
     pub(crate) is_followed: bool,
-    /// The mirrors that refer to the child, directly or through others: what the key does cannot be
-    /// traced on to them where the child is not whole.
+    /// The mirrors that refer to the child, directly or through others: the action cannot be traced
+    /// to them if the child is not complete.
     pub(crate) beyond: Vec<Arc<Mirror>>,
-    /// Whether it turns on the order of foreign keys what a deletion makes of a row of the child, and
-    /// what an update makes of it.
+    /// Whether the result of a deletion for a row of the child depends on the order of foreign
+    /// keys, and that of an update.
     pub(crate) in_order: (bool, bool),
 }
 
-/// What changes of a table's rows can lead to.
+/// The possible effects of changes to a table's rows.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// All foreign keys on the ways from there.
@@ -45,8 +46,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// What leads from a table to copies. `is_old` says whether a copy that began at a position has
-    /// the transaction already.
+    /// The foreign keys that lead from a table to copies. `is_old` says whether a copy that began
+    /// at a position has the transaction already.
     pub(crate) fn of(
         source: &Source,
         root: &Arc<Mirror>,

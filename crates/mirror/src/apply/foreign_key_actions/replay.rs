@@ -1,8 +1,8 @@
-//! Running through the changes of a batch in their order, with what foreign keys make of them.
+//! Replays the changes of a batch in their order, with the foreign key actions that they cause.
 //!
-//! The rows that matter are those of the batch, and those of the copies that refer to values that go
-//! away, which are looked for together, level by level. Then change after change is made on them.
-//! What comes out is the last state of each key that has changed.
+//! The relevant rows are those of the batch, and the child rows of the copies that refer to values
+//! that disappear; the latter are looked up together, level by level. Then the changes are applied
+//! one after another. The result is the last state of each changed key.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::apply::batch::Happened;
 use crate::apply::snapshot_window::Window;
 use crate::model::mirror::Mirror;
 
-/// What happened to a row that is referred to.
+/// The change of a parent row.
 #[derive(Clone, Debug)]
 enum Cause {
     Deleted,
@@ -91,11 +91,11 @@ impl<'i> Replay<'i> {
         this
     }
 
-    /// Runs through the steps. Gives what the changes of tables with foreign keys come to, and what
-    /// must be begun anew.
+    /// Processes the steps. Returns the resulting changes of tables with foreign keys, and the
+    /// mirrors that must be resynchronised.
     ///
     /// # Errors
-    /// What reading the copies gives.
+    /// Errors of reading the copies.
     pub(crate) fn run(
         mut self,
         steps: &[Step],
@@ -218,8 +218,8 @@ impl<'i> Replay<'i> {
         new.collect::<Result<_>>().map(Some)
     }
 
-    /// The rows of the copy that refer to some values. Where these are too many it is begun anew, with
-    /// all that it leads to.
+    /// The rows of the copy that refer to some values. Where these are too many it is
+    /// resynchronised, with all that it leads to.
     fn look(
         &mut self,
         table: usize,
@@ -301,7 +301,7 @@ impl<'i> Replay<'i> {
         self.again.iter().any(|(it, _)| Arc::ptr_eq(it, mirror))
     }
 
-    /// Carries out what a foreign key does when a value that it refers to goes.
+    /// Executes a foreign key action when a referenced value disappears.
     fn cascade(
         &mut self,
         plan: &Plan,
@@ -351,8 +351,8 @@ impl<'i> Replay<'i> {
                 self.begin_again(&link.child, why);
                 return Ok(());
             }
-            // Rows that were read later than this may refer to the value anew: they are changed too
-            // early, and only changes of whole rows put that right.
+            // Rows that were read later than this may refer to the value again: they are changed
+            // too early, and only changes of whole rows correct that.
             link.child.note_cascade(self.store)?;
             if let Some(window) = self.windows.get_mut(&table) {
                 window.note_gone(&link.columns, action, value);
@@ -385,7 +385,7 @@ impl<'i> Replay<'i> {
         Ok(self.children.get(&table).map(|it| it.referring(at, value)).unwrap_or_default())
     }
 
-    /// Changes a row by a foreign key, and what refers to it.
+    /// Changes a row by a foreign key action, and the rows that refer to it.
     fn change(
         &mut self,
         plan: &Plan,
@@ -448,7 +448,7 @@ impl<'i> Replay<'i> {
     }
 }
 
-/// What happened to a row of the batch that is referred to.
+/// The change of a parent row of the batch.
 fn cause(images: &Images, link: &Link, (old, new): (usize, Option<usize>)) -> Cause {
     let Some(new) = new else { return Cause::Deleted };
     let (before, after) = (Row::new(&images.before, old), Row::new(&images.after, new));
@@ -495,7 +495,7 @@ mod tests {
     use crate::apply::foreign_key_actions::{ForeignKey, fires};
     use crate::model::record::{MirrorRecord, State};
 
-    /// What the deletion of a row comes to, whose key refers to itself: the reasons to begin anew.
+    /// The effect of deleting a row whose key refers to itself: the reasons to resynchronise.
     fn deleted(world: &World, in_order: (bool, bool), most: usize) -> Vec<String> {
         let (copy, mirror) = (&world.copy, &world.mirror);
         let batch = world.batch_of(3);

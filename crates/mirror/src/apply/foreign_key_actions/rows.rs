@@ -1,4 +1,4 @@
-//! Rows that foreign keys concern, as places in arrays: what each key of a table has become of.
+//! The rows of a replay, as references into arrays, and the state of each key of a table.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Images {
     pub(crate) before_keys: Keys,
 }
 
-/// What the changes of a table come to.
+/// The resulting changes of a table.
 #[derive(Debug)]
 pub(crate) struct Folded {
     /// Rows as they are at the end.
@@ -75,13 +75,13 @@ impl Row {
     }
 }
 
-/// What is known of a key of a table.
+/// The state of a key of a table.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) row: Option<Row>,
     /// A row of that key, whatever has become of it.
     pub(super) of_key: Row,
-    /// What the row refers to, by foreign key.
+    /// The values to which the row refers, by foreign key.
     pub(super) refers: Vec<Option<Vec<u8>>>,
     pub(super) is_changed: bool,
 }
@@ -113,7 +113,7 @@ impl Child<'_> {
         self.keys.iter().map(|key| row.value(copy, &key.columns)).collect()
     }
 
-    /// What all rows of a batch refer to, by row and foreign key.
+    /// The values to which all rows of a batch refer, by row and foreign key.
     pub(super) fn all_refer(&self, arrays: &[ArrayRef]) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
         let rows = arrays.first().map_or(0, |array| array.len());
         let mut all = vec![Vec::with_capacity(self.keys.len()); rows];
@@ -168,7 +168,7 @@ impl Child<'_> {
         listed.filter(refers).filter(|key| seen.insert(*key)).cloned().collect()
     }
 
-    /// What has changed.
+    /// The resulting changes.
     pub(super) fn fold(&self) -> Result<Folded> {
         let mut changed: Vec<(&Vec<u8>, &Slot)> =
             self.slots.iter().filter(|(_, slot)| slot.is_changed).collect();

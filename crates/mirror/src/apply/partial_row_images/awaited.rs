@@ -1,4 +1,4 @@
-//! PartialRowImages of rows that the copy does not have yet.
+//! Partial row images of rows that are not in the copy yet because their range is still being read.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -63,7 +63,8 @@ impl Awaited {
         Ok(())
     }
 
-    /// Forgets what was noted before a window was opened: what is read through that one has it.
+    /// Forgets images that were noted before a window was opened: rows that are read through that
+    /// window contain them.
     pub(crate) fn forget_before(&mut self, oldest: u64) {
         let old = self.parts.partition_point(|part| part.at < oldest);
         if old == 0 {
@@ -87,8 +88,8 @@ impl Awaited {
         self.rows.is_empty()
     }
 
-    /// Rows that were read, with the parts that were noted of them. These stay: a row that was
-    /// asked for again may come twice.
+    /// Merges rows that were read with their noted images. The images stay: a row that was
+    /// requested again may come twice.
     ///
     /// # Errors
     /// None but bugs.

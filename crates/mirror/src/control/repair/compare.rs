@@ -1,4 +1,4 @@
-//! Rows of both sides, key by key.
+//! Compares the rows of both sides, key by key.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Examination<'_> {
         Ok((self.copy.keys(count, &all)?, all))
     }
 
-    /// What each key of a group is on both sides.
+    /// The state of each key of a group on both sides.
     pub(super) fn compare(
         &self,
         looked: &Looked,
@@ -92,7 +92,7 @@ impl Examination<'_> {
         Ok(candidates)
     }
 
-    /// What is left of a group.
+    /// The keys of a group that are left.
     pub(super) fn suspects(
         &self,
         suspects: Suspects,

@@ -1,5 +1,5 @@
-//! What statements do to mirrors whose copies cannot follow, and when they are met once more because
-//! the process has ended in the middle of them.
+//! Tests of DDL on mirrors whose copies cannot follow it, and of DDL that the stream reads again
+//! after a crash in the middle of it.
 
 use pelorus_env::Env;
 use pelorus_error::Code;
@@ -134,7 +134,7 @@ fn those_that_lack_an_event_begin_anew_with_what_they_refer_to() {
     let live = || of_database(State::Live);
     let mirrors = [
         ("p", MirrorRecord { from: later.clone(), ..live() }),
-        // Read anew since, and so are not those that refer to it.
+        // Resynchronised since, and so are not those that refer to it.
         ("c", MirrorRecord { from: later, foreign_keys: vec![key_to("p")], ..live() }),
         ("g", MirrorRecord { foreign_keys: vec![key_to("c")], ..live() }),
         ("other", live()),
@@ -147,7 +147,7 @@ fn those_that_lack_an_event_begin_anew_with_what_they_refer_to() {
         [state("c", c), g, state("other", State::Live), state("p", p)]
     };
     assert_eq!(states(&tables), expected(State::Live, State::Live));
-    // Nobody has it.
+    // No mirror has it.
     carry(&source, again(), false).unwrap();
     assert_eq!(states(&tables), expected(State::Waiting, State::Waiting));
 }

@@ -1,4 +1,4 @@
-//! Foreign keys whose doings the binlog does not have, on their way from events to batches
+//! Foreign keys whose actions the binlog lacks, from events to batches
 //! ([`crate::apply::foreign_key_actions`]).
 
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Cascades {
 }
 
 impl Reader<'_> {
-    /// Rows have changed that are not looked at: what foreign keys made of it is not known.
+    /// Notes changed rows that are not decoded: the effect of foreign keys on them is unknown.
     pub(super) fn unseen(&mut self, cascades: &Cascades) -> Result<()> {
         if !cascades.does_something {
             return Ok(());
@@ -75,8 +75,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Sees that nothing is committed for tables whose foreign keys cannot be followed, and carries
-    /// out what those of the others do.
+    /// Ensures that nothing is committed for tables whose foreign keys cannot be followed, and
+    /// executes the actions of the others.
     pub(super) fn follow_foreign_keys(&self, batch: &mut Batch) -> Result<()> {
         self.stop_unguarded(batch)?;
         let most = self.transaction_bytes();
@@ -88,8 +88,8 @@ impl Reader<'_> {
         self.stop_unguarded(batch)
     }
 
-    /// Lets mirrors begin anew that refer to tables that are not followed; then those that refer to
-    /// them.
+    /// Lets mirrors begin again that refer to tables that are not followed; then those that refer
+    /// to them.
     pub(super) fn stop_unguarded(&self, batch: &mut Batch) -> Result<()> {
         loop {
             let lost = crate::apply::foreign_key_actions::unguarded(self.source);

@@ -1,4 +1,4 @@
-//! Events of the binlog, and the transactions that they make.
+//! Handles the events of the binlog and assembles them into transactions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,17 +15,17 @@ use crate::model::mirror::Mirror;
 /// A transaction that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
-    /// What its end makes of the position; `None` for positions in files, where the end says it.
+    /// The step of the position at its end; `None` for positions in files, which the end contains.
     pub(super) step: Option<Step>,
     /// Where it ends in files, if it is compressed: the events that come out of it do not say.
     end: Option<Step>,
-    /// Behind its last rows in files: it may be longer than what positions in headers can tell.
+    /// After its last rows in files: it may be longer than what positions in headers can tell.
     reached: u64,
     /// `BEGIN` has been seen: it ends with a commit.
     pub(super) begun: bool,
     /// When it was committed, in microseconds since 1970; 0 where that is not known.
     pub(super) committed: u64,
-    /// What it has changed, if it is an XA transaction: `XA COMMIT` comes later, or never.
+    /// Its changes, if it is an XA transaction: `XA COMMIT` comes later, or never.
     pub(super) apart: Option<Prepared>,
     /// The part of a two-phase ALTER TABLE that it is.
     alter: Option<AlterPhase>,
@@ -107,14 +107,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The position behind an event, in files.
+    /// The position after an event, in files.
     pub(super) fn end_of(&self, header: &EventHeader, inner: bool) -> Option<Step> {
         let offset = self.place_behind(header, inner)?;
         let Position::File { file, .. } = &self.read else { return None };
         Some(Step::File { file: file.clone(), offset })
     }
 
-    /// The offset behind an event, in files.
+    /// The offset after an event, in files.
     fn place_behind(&self, header: &EventHeader, inner: bool) -> Option<u64> {
         let Position::File { offset, .. } = &self.read else { return None };
         let reached = self.transaction.as_ref().map_or(0, |it| it.reached).max(*offset);
@@ -222,7 +222,7 @@ impl Reader<'_> {
         if effects.is_empty() {
             return Ok(());
         }
-        // Tables that are read anew leave what the others get whole.
+        // Tables that are resynchronised do not affect the others.
         let is_whole = effects.iter().all(|it| matches!(it, Effect::Again(..)));
         if !is_whole || self.transaction.as_ref().is_none_or(|it| !it.begun) {
             // What came before it was made for the definitions so far. A definition that was changed
@@ -285,7 +285,7 @@ fn grown(offset: u64, low: u32) -> u64 {
     if end < offset { end + (1 << 32) } else { end }
 }
 
-/// What the end of a transaction makes of the position.
+/// The change of the position by the end of a transaction.
 fn step(gtid: &Gtid) -> Option<Step> {
     Some(match gtid {
         Gtid::MySql { source, tag, sequence } => Step::MySql(pelorus_binlog::gtid::Gtid {

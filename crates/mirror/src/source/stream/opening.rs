@@ -1,5 +1,5 @@
-//! The beginning of a stream, and its end: what is asked of the server, and what it means when it
-//! lacks what was read of it.
+//! Opens a stream and closes it: the checks of the server, and the handling of a server that lacks
+//! transactions which were read from it.
 
 use std::time::Duration;
 
@@ -25,14 +25,15 @@ pub(super) async fn clock_skew(source: &Source, link: &Link) -> Result<i64> {
     Ok(theirs.map_or(0, |theirs| theirs - (before + (after - before) / 2)))
 }
 
-/// Whether a MySQL lacks transactions that were applied. It does not say so by itself where another
-/// server gave them their names.
+/// Whether a MySQL lacks transactions that were applied. The server does not report this if another
+/// server assigned their GTIDs.
 pub(super) fn lacks(end: &Position, position: &Position) -> bool {
     matches!(position, Position::MySql(_)) && end.has_passed(position) == Some(false)
 }
 
-/// Whether the same server as before has less than was read of it: its binlogs have been reset, or
-/// it has lost them. It is enough to have seen that once; what comes later only has the same names.
+/// Whether the same server has fewer transactions than were read from it: its binlogs have been
+/// reset, or it has lost them. One observation is enough; later transactions only have the same
+/// names.
 pub(super) fn was_reset(end: &Position, position: &Position) -> bool {
     match position {
         Position::MySql(_) => end.behind(position).is_some_and(|it| it > COMMITTING),
@@ -43,7 +44,7 @@ pub(super) fn was_reset(end: &Position, position: &Position) -> bool {
     }
 }
 
-/// A server that lacks transactions may have to catch up first; if it does not, all is read anew.
+/// A server that lacks transactions may have to catch up first; if it does not, all is read again.
 pub(super) fn without(source: &Source, end: &Position, position: &Position) -> Result<()> {
     let missing = end.behind(position).unwrap_or_default();
     let reason =

@@ -1,4 +1,4 @@
-//! Rows that change: which mirror they are of, and into its batch.
+//! Rows events: finds the mirror of each, and adds the rows to its batch.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Reader<'_> {
         self.again(&largest, too_large().message())
     }
 
-    /// What the transaction that is being read changes.
+    /// The changes of the current transaction.
     pub(super) fn current_batch(&mut self) -> &mut Batch {
         let apart = self.transaction.as_mut().and_then(|it| it.apart.as_mut());
         apart.map_or(&mut self.batch, |it| &mut it.batch)

@@ -1,8 +1,8 @@
-//! XA transactions: what they change is in the binlog when they are prepared, and counts when they are
-//! committed.
+//! XA transactions: their changes are in the binlog when they are prepared, and take effect when
+//! they are committed.
 //!
-//! The changes are held in memory. Which tables they are of is kept with the position: when the stream
-//! has begun again before the commit, these tables are read anew, and no others.
+//! The changes are held in memory. The tables that they change are stored with the position: if the
+//! stream restarts before the commit, only these tables are resynchronised.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::model::record::XaTables;
 const TOO_LARGE: &str = "XA transactions took more than pelorus_mirror_transaction_size";
 const FORGOTTEN: &str = "the stream of changes began again while an XA transaction was prepared";
 
-/// Why all tables are read anew.
+/// Why all tables are read again.
 const UNSEEN: &str = "an XA transaction was committed whose changes were not seen";
 const RENAMED: &str = "a table was renamed while an XA transaction was prepared";
 
@@ -36,8 +36,8 @@ pub(super) struct Prepared {
     lacks: Option<&'static str>,
 }
 
-/// Transactions that are prepared, by their identifiers as statements write them: they may stay so for
-/// as long as somebody likes.
+/// Prepared transactions, by their identifiers as statements write them; their number is bounded
+/// only by the server's clients.
 #[derive(Debug, Default)]
 pub(super) struct AllPrepared(HashMap<String, Prepared>);
 
@@ -75,8 +75,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What was prepared counts from now on. What was not seen being prepared may concern any table:
-    /// all are read anew that do not have it already.
+    /// `XA COMMIT`: prepared changes take effect. A transaction whose preparation was not seen may
+    /// concern any table: all tables that do not have it already are resynchronised.
     pub(super) fn xa_commit(&mut self, text: &str) -> Result<()> {
         let xid = text.split_ascii_whitespace().nth(2).unwrap_or_default();
         let key = record::xa_key(&self.source.link, xid);
@@ -106,8 +106,8 @@ impl Reader<'_> {
         Ok(Some(Prepared { tables, lacks: Some(FORGOTTEN), ..Prepared::default() }))
     }
 
-    /// Changes that were kept apart come behind all that was read before. Tables whose copies are
-    /// no longer those of then are read anew, and so are those whose changes were not kept.
+    /// Changes that were stored separately follow all earlier ones. Tables whose copies have been
+    /// replaced since then are resynchronised, and so are those whose changes were not stored.
     pub(super) fn xa_apply(&mut self, apart: Prepared) -> Result<()> {
         self.commit()?;
         let Prepared { batch, tables, lacks, .. } = apart;
@@ -129,7 +129,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Lets all mirrors begin anew that do not have the transaction that is being read.
+    /// Lets all mirrors begin again that do not have the transaction that is being read.
     fn all_again(&mut self, why: &str) -> Result<()> {
         for mirror in self.source.mirrors() {
             self.again_if_new(&mirror, why)?;

@@ -1,5 +1,5 @@
-//! Constants that a MySQL takes for values of a column's type in conditions on rows, and nowhere else:
-//! it folds comparisons of columns with constants there.
+//! Constants that MySQL converts to the type of a column when it compares a column with a constant
+//! in conditions on rows.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::{Arg, Origin, Value, whole_number};
@@ -19,8 +19,8 @@ impl ExprBinder<'_> {
     /// none of a DECIMAL. `None` for other expressions.
     ///
     /// # Errors
-    /// 1235 for numbers with more digits than the column, and for texts compared with a BIGINT that are beyond
-    /// its range: what becomes of these depends on the place of the comparison.
+    /// 1235 for numbers with more digits than the column, and for texts compared with a BIGINT that
+    /// are beyond its range: their result depends on the place of the comparison.
     pub(crate) fn folded(&self, expr: &ast::Expr) -> Result<Option<TypedExpr>> {
         let ast::Expr::BinaryOp { left, op, right } = expr else { return Ok(None) };
         let Some(name) = function_of(op, self.context.mode) else { return Ok(None) };
@@ -71,7 +71,7 @@ fn is_beyond(column: &Arg, constant: &Arg) -> bool {
         && whole_number(text).is_some_and(|value| !range.contains(&value))
 }
 
-/// What a column of fixed digits takes a DOUBLE or a text for.
+/// The value to which a column of fixed digits converts a DOUBLE or a text.
 fn as_fixed(ty: &ColumnType, constant: &Arg) -> Result<Option<Arg>> {
     if !ty.is_float() || ty.decimals >= DECIMALS_NOT_FIXED {
         return Ok(None);

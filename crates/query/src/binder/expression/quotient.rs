@@ -1,4 +1,4 @@
-//! Quotients and numbers that are rounded, as a MariaDB has them.
+//! Quotients and rounded numbers, whose digits MariaDB computes differently.
 
 use pelorus_error::{Error, Result};
 use pelorus_functions::{self as functions, CastTarget, Value};

@@ -1,4 +1,4 @@
-//! Rows of values that are compared: `(a, b) = (c, d)` and its kin.
+//! Row comparisons: `(a, b) = (c, d)`, `<`, `<=>` and similar.
 
 use pelorus_error::{Code, Error, Result};
 use sqlparser::ast::{self, BinaryOperator};
@@ -6,7 +6,7 @@ use sqlparser::ast::{self, BinaryOperator};
 use super::super::ordered_conjunction;
 use super::{ExprBinder, TypedExpr};
 
-/// How many values rows may have whose order is asked: each one nests the condition deeper.
+/// The maximum number of values in rows that are ordered: each one nests the condition deeper.
 const MAX_ORDERED: usize = 128;
 
 impl ExprBinder<'_> {

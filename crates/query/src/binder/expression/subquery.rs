@@ -1,4 +1,4 @@
-//! Subqueries as values and conditions.
+//! Binds subqueries as values and conditions.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl ExprBinder<'_> {
         Ok(Expr::Exists(Exists { subquery: subquery_of(rows.clone()), negated }))
     }
 
-    /// EXISTS of a query that does not depend on the row: a count, which may stand anywhere.
+    /// EXISTS of a query that does not depend on the row: a count, which is allowed anywhere.
     pub(super) fn exists(&self, rows: &LogicalPlan, negated: bool) -> Result<Expr> {
         let (count, _) = aggregate::bind("COUNT", false, Vec::new(), &self.context.eval)?;
         let nothing: [Expr; 0] = [];

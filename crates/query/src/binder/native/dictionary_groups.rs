@@ -1,11 +1,13 @@
-//! Groups of texts by number: where a block groups by text columns of a native table that have few
-//! different values, the scan gives each row the number of its group instead of the texts, and the
-//! sort key of a text is made once for each value of a chunk's dictionary.
+//! Grouping by dictionary codes: the scan numbers the groups of low-cardinality text columns.
 //!
-//! A number stands for one key of every column under its collation, NULL being a key as well. The
-//! text of a group is that of its first row in the order of the scan, as in MySQL, whichever stream
-//! comes first; where the plan leaves rows out that the scan has given, it takes the text from
-//! those that are left.
+//! If a block groups by text columns of a native table that have few distinct values, the scan
+//! gives each row the number of its group instead of the texts. The sort key of a text is computed
+//! once for each value of a chunk's dictionary.
+//!
+//! A number identifies one key of every column under its collation; NULL is a key as well. The text
+//! of a group is that of its first row in the order of the scan, as in MySQL, whichever stream
+//! comes first. If the plan removes rows after the scan, the text is that of the first remaining
+//! row.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -33,7 +35,7 @@ use crate::datafusion_adapter::udf::{from_datafusion, into_datafusion};
 pub(crate) struct GroupNumbers {
     /// The number.
     pub(crate) number: Expr,
-    /// The columns of text whose values it stands for.
+    /// The text columns whose values it represents.
     pub(crate) columns: Vec<Expr>,
     pub(crate) groups: Arc<TextGroups>,
     /// Some rows that have numbers are left out afterwards: the text of a group may be that of
@@ -45,14 +47,14 @@ pub(crate) struct GroupNumbers {
 #[derive(Debug)]
 pub(crate) struct TextGroups {
     types: Vec<ColumnType>,
-    /// What counts keys of dictionaries.
+    /// The memory account of dictionary keys.
     keys: Account,
     known: Mutex<Known>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    /// By the keys of all columns, one behind the other.
+    /// By the keys of all columns, one after the other.
     numbers: HashMap<Vec<u8>, u32>,
     /// Of each group, in the order of their numbers.
     groups: Vec<Group>,
@@ -70,7 +72,7 @@ struct Group {
 /// The place of a batch in the order of a scan: that of its piece of work, and within that.
 pub(crate) type Turn = (usize, usize);
 
-/// What a group has of one column: its text and its key; `None` for NULL.
+/// The value of one column in a group: its text and its key; `None` for NULL.
 type Member = Option<(String, Vec<u8>)>;
 
 impl TextGroups {
@@ -79,8 +81,8 @@ impl TextGroups {
         Self { types, keys: keys.clone(), known: Mutex::default() }
     }
 
-    /// What is known from now on counts as memory of a query. Where it is run once more with other
-    /// memory, that has what was known before as well.
+    /// Counts the dictionaries that are built from now on as memory of a query. If the query runs
+    /// once more with other memory, earlier dictionaries are reused.
     pub(crate) fn count_in(&self, pool: &Arc<dyn MemoryPool>) {
         let known = &mut *self.known();
         if known.memory.as_ref().is_some_and(|(_, of)| Arc::ptr_eq(of, pool)) {
@@ -145,7 +147,7 @@ const TABLE: usize = 1 << 16;
 /// No number of a group.
 const NONE: u32 = u32::MAX;
 
-/// Numbers the rows of one stream, and remembers what it has seen of the chunk at hand.
+/// Numbers the rows of one stream, and caches the mapping of the current chunk.
 #[derive(Debug)]
 pub(crate) struct Numberer {
     groups: Arc<TextGroups>,
@@ -225,7 +227,7 @@ impl Numberer {
                         *place = *place * (null + 1) + u64::from(*key);
                     }
                 }
-                // NULL comes behind the values.
+                // NULL comes after the values.
                 Some(nulls) => {
                     for ((place, key), valid) in places.iter_mut().zip(keys.values()).zip(nulls) {
                         *place = *place * (null + 1) + if valid { u64::from(*key) } else { null };
@@ -318,7 +320,7 @@ impl Numberer {
         codes
     }
 
-    /// What codes stand for, one of each column.
+    /// The values of codes, one of each column.
     fn members(&self, codes: &[Option<usize>]) -> Result<Vec<Member>> {
         let mut members = Vec::with_capacity(self.values.len());
         for ((values, keys), code) in self.values.iter().zip(codes) {
@@ -335,7 +337,7 @@ impl Numberer {
     }
 }
 
-/// What is asked of a group by its number.
+/// The requested part of a group, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     Text,

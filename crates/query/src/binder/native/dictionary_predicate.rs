@@ -1,12 +1,13 @@
-//! Conditions of WHERE on one text column, which a scan tests once for each value of a dictionary.
+//! Dictionary predicates: conditions of WHERE on one text column, which a scan tests once for each
+//! value of a dictionary.
 //!
-//! Taken are comparisons with texts, and what AND, OR and NOT make of them: they give neither
-//! errors nor warnings, so it does not matter for which rows they are asked. `IS NULL` and `<=>`
-//! are not taken, because a scan never asks for NULL, which fulfils nothing here.
+//! Comparisons with texts qualify, and AND, OR and NOT of them: they give neither errors nor
+//! warnings, so the rows for which they are evaluated do not matter. `IS NULL` and `<=>` do not
+//! qualify, because a scan never tests NULL, which fails every condition here.
 //!
-//! A literal has less to say on the collation than a column, so that all of them compare under the
-//! column's, as keys and partitions do. What a condition says as comparisons of the column alone
-//! goes with it: partitions, and chunks and vectors of sorted rows, are left out by that.
+//! A literal has a weaker coercibility than a column, so all comparisons use the column's
+//! collation, as keys and partitions do. Comparisons of the column alone are also passed to the
+//! scan, which prunes partitions, and chunks and vectors of sorted rows.
 
 use std::sync::Arc;
 
@@ -35,8 +36,8 @@ struct TextTest {
 
 #[derive(Debug)]
 enum Node {
-    /// A function of the column and constants that gives a truth value, and what it says as a
-    /// comparison under the column's collation.
+    /// A function of the column and constants that returns a truth value, and the comparison under
+    /// the column's collation that it implies.
     Call(Box<Call>, Vec<Operand>, Option<Predicate>),
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
@@ -56,7 +57,7 @@ pub(crate) struct TestedText {
     pub(crate) column: usize,
     /// The condition.
     pub(crate) test: Arc<dyn ValueTest>,
-    /// What every text fulfils that passes the test, under the column's collation.
+    /// Predicates that every text which passes the test meets, under the column's collation.
     pub(crate) implied: Vec<Predicate>,
 }
 
@@ -145,7 +146,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a function of the column and constants says as a comparison, where it says just that.
+/// The comparison to which a function of the column and constants is equivalent, if any.
 fn comparison(name: &str, operands: &[Operand]) -> Option<Predicate> {
     Some(match (name, operands) {
         ("BETWEEN", [Operand::Column, low, high]) => Predicate::Between(text(low)?, text(high)?),
@@ -185,7 +186,7 @@ impl ValueTest for TextTest {
 }
 
 impl Node {
-    /// What every text fulfils that fulfils this, as comparisons under the column's collation.
+    /// Comparisons under the column's collation that follow from this condition.
     fn implied(&self) -> Vec<Predicate> {
         match self {
             Self::Call(_, _, comparison) => comparison.iter().cloned().collect(),

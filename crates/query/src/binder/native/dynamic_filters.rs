@@ -1,8 +1,8 @@
-//! Conditions that become known while a query runs: which keys the other side of a join holds, and
-//! how far a LIMIT behind an ORDER BY still reaches.
+//! Dynamic filters: conditions that become known while a query runs, from the keys of the other
+//! side of a join and from the current bound of a LIMIT after an ORDER BY.
 //!
-//! They only spare work: the operators that made them test every row themselves. So what is not
-//! understood here lets everything pass.
+//! They only save work: the operators that made them test every row themselves. A filter that is
+//! not understood here therefore lets all rows pass.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use pelorus_store::ValueTest;
 use crate::binder::typed_expression::FormUdf;
 use crate::datafusion_adapter::udf::from_datafusion;
 
-/// What the conditions say at a moment.
+/// The current state of the conditions.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// No row passes.
@@ -47,7 +47,7 @@ pub(crate) struct Dynamic {
     asked: Arc<Asked>,
 }
 
-/// How many values the tests were asked for, and how many they kept.
+/// The number of tested values, and of those that passed.
 #[derive(Debug, Default)]
 struct Asked {
     values: AtomicU64,
@@ -76,7 +76,7 @@ impl Dynamic {
         &self.filters
     }
 
-    /// What they say now.
+    /// The current conditions.
     ///
     /// # Errors
     /// Those of DataFusion.
@@ -274,12 +274,12 @@ fn pick<T: Copy>(a: Option<T>, b: Option<T>, first: impl Fn(T, T) -> bool) -> Op
     }
 }
 
-/// Whether values of a type are stored as whole numbers.
+/// Whether values of a type are stored as integers.
 pub(crate) fn is_whole(ty: &DataType) -> bool {
     matches!(ty, DataType::Int64 | DataType::UInt64 | DataType::Decimal128(..))
 }
 
-/// The ends of what a condition lets pass of a column; `None` if it lets nothing pass.
+/// The bounds of a column's values that pass a condition; `None` if none pass.
 fn ends(expr: &Arc<dyn PhysicalExpr>, place: usize, field: &Field) -> Option<Ends> {
     let of = |expr: &Arc<dyn PhysicalExpr>| ends(expr, place, field);
     let either = |a: Option<Ends>, b: Option<Ends>| match (a, b) {
@@ -387,7 +387,7 @@ mod tests {
         assert_eq!(of(&two, 0), Some((Some((3, true)), Some((9, true)))));
         let narrower = both(between(3, 9), And, test("a", Gt, 3));
         assert_eq!(of(&narrower, 0), Some((Some((3, false)), Some((9, true)))));
-        // What a LIMIT behind ORDER BY a, b lets pass.
+        // The rows that a LIMIT after ORDER BY a, b lets pass.
         let tie = both(test("a", Eq, 7), And, test("b", Lt, 2));
         let top = both(test("a", Lt, 7), Or, tie);
         assert_eq!(of(&top, 0), Some((None, Some((7, true)))));

@@ -1,5 +1,5 @@
-//! How many rows a scan of a native table gives, and how many distinct values its columns have,
-//! from what `ANALYZE TABLE` found.
+//! Cardinality estimates of a scan of a native table: its rows, and the distinct values of its
+//! columns, from the statistics of `ANALYZE TABLE`.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::context::NativeTable;
 /// The share of the rows that a condition keeps of which nothing is known is one of so many.
 const UNKNOWN: usize = 5;
 
-/// What a scan is expected to give.
+/// The estimated result of a scan.
 #[derive(Clone, Debug)]
 pub(super) struct Estimate {
     /// About so many rows.
     pub(super) rows: usize,
     /// Whether there are just so many.
     pub(super) is_exact: bool,
-    /// What is known of the values of each column of the table.
+    /// The statistics of each column of the table.
     pub(super) columns: Vec<Known>,
 }
 
 impl Estimate {
-    /// What a scan gives that reads `stored` rows at most, and `own` rows of a transaction, under
+    /// Estimates a scan that reads `stored` rows at most, and `own` rows of a transaction, under
     /// predicates and tests of texts.
     ///
     /// # Errors
@@ -124,8 +124,7 @@ impl MaterializedCte {
         }
     }
 
-    /// The rows that are left. Of rows that came since the table was analysed nothing is known,
-    /// and they may be just those that are asked for.
+    /// The estimated rows. Rows that are newer than the statistics may all match.
     fn rows(self) -> usize {
         if self.stored == 0 {
             return 0;
@@ -142,8 +141,8 @@ fn whole(rows: f64) -> usize {
     rows as usize
 }
 
-/// What is known of a column of `rows` rows that conditions leave of `now`. `share` is what the
-/// conditions on the column itself leave.
+/// The statistics of a column after conditions leave `rows` of `now` rows. `share` is the
+/// selectivity of the conditions on the column itself.
 fn known(column: &ColumnStatistics, share: Option<f64>, (now, rows): (usize, usize)) -> Known {
     let nulls = match share {
         // No condition but IS NULL lets NULLs pass.

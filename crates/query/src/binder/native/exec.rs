@@ -1,5 +1,5 @@
-//! The operator that reads a native table: a leaf of a physical plan that knows about
-//! how many rows it has and what their values are like, which decides how tables are joined.
+//! The scan operator of a native table: a leaf of a physical plan with estimates of its rows and
+//! values, from which the join order is chosen.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ type DfResult<T> = Result<T, DataFusionError>;
 #[derive(Clone, Debug)]
 pub(super) struct NativeExec {
     reading: Arc<Reading>,
-    /// What is known of the rows, for the columns that are read.
+    /// The statistics of the rows, for the columns that are read.
     estimate: Estimate,
     /// Conditions that become known while the query runs.
     dynamic: Arc<Dynamic>,
@@ -74,7 +74,7 @@ pub(crate) fn row_bytes(plan: &Arc<dyn ExecutionPlan>) -> usize {
     plan.children().into_iter().map(row_bytes).fold(own, usize::saturating_add)
 }
 
-/// What is known of a scan in so many streams.
+/// The plan properties of a scan in so many streams.
 fn properties(orders: EquivalenceProperties, streams: usize) -> Arc<PlanProperties> {
     Arc::new(PlanProperties::new(
         orders,
@@ -127,7 +127,7 @@ impl ExecutionPlan for NativeExec {
         _: &ConfigOptions,
     ) -> DfResult<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         let filters: Vec<_> = match phase {
-            // Behind a LIMIT a condition would let other rows in.
+            // Below a LIMIT a condition would let other rows in.
             FilterPushdownPhase::Post if self.fetch.is_none() => {
                 child.parent_filters.iter().map(|it| Arc::clone(&it.filter)).collect()
             }

@@ -1,7 +1,9 @@
-//! `MIN` and `MAX` of a whole scan. The descriptions of chunks tell between which ends their values
-//! lie. Where all rows of a chunk count, its end is a value that is there, and only what may hold
-//! something beyond it is read. Elsewhere a top-1 reads the chunk with the most promising end
-//! first, and then only those that may hold something beyond what it found.
+//! `MIN` and `MAX` without GROUP BY over a native table, answered from zone maps.
+//!
+//! A zone map gives the smallest and the largest value of a chunk. If all rows of a chunk count,
+//! both are stored values, and only chunks that may hold a more extreme value are read. Otherwise
+//! a top-1 reads the chunk with the most promising bound first, and then only the chunks that may
+//! hold a more extreme value.
 
 use std::sync::Arc;
 
@@ -14,10 +16,10 @@ use super::table_provider::NativeScan;
 use crate::datafusion_adapter::udf::from_datafusion;
 
 /// The plan of aggregates without groups over a native table, if all are the least or greatest
-/// values of its columns; each is looked for by itself.
+/// values of its columns; each is computed separately.
 ///
 /// # Errors
-/// Those of DataFusion, and what reading the descriptions of chunks gives.
+/// Those of DataFusion, and errors of reading the descriptions of chunks.
 pub(crate) fn of_scan(input: &LogicalPlan, aggregates: &[Expr]) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::TableScan(scan) = input else { return Ok(None) };
     let provider = source_as_provider(&scan.source).map_err(from_datafusion)?;

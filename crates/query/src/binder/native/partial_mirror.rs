@@ -1,7 +1,7 @@
-//! Copies that have a part of their table: whether a query is content with its columns.
+//! Filtered mirrors with a part of their table's columns: whether a query can run on the copy.
 //!
-//! Some are left out: a query that names one fails. Some can only be shown: a query that does more
-//! with one fails. Who asked then asks the table itself.
+//! A query that names a column which the copy leaves out fails. A query that computes with an
+//! opaque column fails. The caller then runs the query on the source table.
 
 use pelorus_error::{Error, Result};
 use pelorus_sql::ast_analysis;
@@ -25,8 +25,8 @@ pub(crate) fn check_columns(table: &NativeTable, positions: &[usize]) -> Result<
     }
 }
 
-/// Fails for columns that can only be shown where a query does anything else with them: they stand in
-/// the select list of the query itself, or are asked whether they are NULL.
+/// Fails if a query uses an opaque column other than in the select list of the query itself or in
+/// IS NULL.
 pub(crate) fn check_opaque(
     binder: &Binder<'_>,
     table: &NativeTable,

@@ -1,9 +1,9 @@
-//! Copies that have a part of their table's rows: whether a query is content with them.
+//! Predicate implication: whether a query can run on a mirror with a part of its table's rows.
 //!
-//! The conditions of the query must imply the condition that the rows of the copy meet. That is shown
-//! conjunct by conjunct: by ranges and lists of constants of one column, by the same texts that it
-//! is compared with, or because the condition is there word for word. What cannot be shown fails;
-//! who asked then asks the table itself.
+//! The conditions of the query must imply the row condition of the copy. That is proved conjunct by
+//! conjunct: by ranges and lists of constants of one column, by equal texts that it is compared
+//! with, or because the query contains the condition literally. If it cannot be proved the query
+//! fails, and the caller runs it on the source table.
 
 use std::ops::ControlFlow;
 
@@ -64,11 +64,11 @@ pub(crate) fn check_rows(
     Ok(())
 }
 
-/// Looks whether what is asked for implies the condition of the copy.
+/// Checks whether the query's conditions imply the condition of the copy.
 struct Proof<'a> {
     asked: Reader<'a>,
     filter: Reader<'a>,
-    /// Only what is not true of a row of NULLs counts.
+    /// Only conditions that reject a row of NULLs count.
     rejects_null: bool,
     /// Whether the same words mean the same on both sides.
     words: bool,

@@ -1,4 +1,4 @@
-//! Reading a native table in several streams.
+//! Parallel scan of a native table in several streams.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,14 +17,14 @@ use super::dynamic_filters::Dynamic;
 /// is done with one.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    /// What is left, with its place in the order of the scan.
+    /// The units that are left, with their places in the order of the scan.
     pub(crate) queue: Mutex<VecDeque<(usize, Work)>>,
     pub(crate) schema: SchemaRef,
     /// The places in the schema of the columns that chunks are sorted by, as far as they are read,
-    /// and whether these are the whole key.
+    /// and whether these are the complete key.
     pub(crate) key: Vec<usize>,
     pub(crate) is_whole_key: bool,
-    /// Columns that are given as they are; those of the groups stand behind them.
+    /// Columns that are given as they are; those of the groups follow.
     pub(crate) columns: usize,
     /// The place of the group's number in the schema.
     pub(crate) number_at: Option<usize>,
@@ -70,12 +70,12 @@ impl Reading {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// The same in an order of columns by their places, each descending or not: it begins with what
-    /// may hold the first rows, so that a LIMIT soon lets no others in. Whether the rows of each
-    /// stream come just in this order.
+    /// The same in an order of columns by their places, each descending or not: it begins with the
+    /// units that may hold the first rows, so that a LIMIT soon excludes the others. Returns
+    /// whether the rows of each stream come exactly in this order.
     ///
     /// # Errors
-    /// What reading the descriptions of chunks gives.
+    /// Errors of reading the descriptions of chunks.
     pub(crate) fn ordered(&self, order: &[(usize, bool)]) -> Result<(Self, bool)> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (first, descending) = order.first().copied().unwrap_or_default();
@@ -117,7 +117,7 @@ impl Reading {
     fn is_key_order(&self, order: &[(usize, bool)]) -> bool {
         let by_key =
             order.iter().zip(&self.key).all(|((at, descending), key)| at == key && !descending);
-        // Behind the whole key nothing is left to be sorted.
+        // After the whole key nothing is left to be sorted.
         by_key && (order.len() <= self.key.len() || self.is_whole_key)
     }
 

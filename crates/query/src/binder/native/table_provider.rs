@@ -1,5 +1,5 @@
-//! The scan of a native table as DataFusion sees it: a table that reads only the columns that are
-//! left when the plan is optimised.
+//! The table provider of a native table: DataFusion's view of its scan, which reads only the
+//! columns that remain after optimisation.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -49,7 +49,7 @@ pub(crate) struct NativeScan {
     own: Vec<Vec<ArrayRef>>,
     /// The version stays readable.
     pin: Arc<Snapshot>,
-    /// What is expected of it.
+    /// The estimate of the result.
     estimate: Estimate,
     /// How many streams share the work.
     pub(crate) streams: usize,
@@ -59,15 +59,14 @@ pub(crate) struct NativeScan {
     pub(crate) is_tested: bool,
 }
 
-/// What a scan knows of WHERE, by the positions of columns.
+/// The conditions of WHERE that a scan can use, by the positions of columns.
 #[derive(Debug, Default)]
 pub(crate) struct Conditions {
     /// Conditions on stored values.
     pub(crate) predicates: Vec<(usize, Predicate)>,
     /// Conditions on texts.
     pub(crate) tests: Vec<(usize, Arc<dyn ValueTest>)>,
-    /// What the tests of texts say as comparisons under the columns' collations, for leaving out
-    /// what need not be asked.
+    /// Comparisons under the columns' collations that follow from the tests of texts, for pruning.
     pub(crate) texts: Vec<(usize, Predicate)>,
 }
 
@@ -139,9 +138,9 @@ impl NativeScan {
         self.units.len() + self.own.len()
     }
 
-    /// About how many different values a column has, if they are few wherever it is stored.
-    /// Nobody knows the values of rows in memory: they have to be few themselves, or fewer than those
-    /// of chunks, which they will be like.
+    /// An estimate of the distinct values of a column, if they are few in all parts. The values of
+    /// rows in memory are not counted: these rows must be few themselves, or fewer than those of
+    /// chunks, whose values they probably share.
     pub(crate) fn few_values(&self, position: usize) -> Result<Option<u64>> {
         const FEW_ROWS: usize = 8 << 10;
         let own = self.own.iter().filter_map(|rows| Some(rows.first()?.len()));
@@ -166,7 +165,7 @@ impl NativeScan {
     /// there is no such part.
     ///
     /// # Errors
-    /// What reading the descriptions of chunks gives.
+    /// Errors of reading the descriptions of chunks.
     pub(crate) fn of_end(&self, name: &str, is_least: bool) -> Result<Option<Self>> {
         let Some((place, _)) = self.schema.column_with_name(name) else { return Ok(None) };
         if place >= self.positions.len() {
@@ -216,7 +215,7 @@ impl NativeScan {
         self.groups = Some(grouped);
     }
 
-    /// What reads some of the columns, the number of the group being one more.
+    /// A scan of some of the columns, the number of the group being one more.
     fn reading(&self, wanted: &[usize], schema: SchemaRef) -> Reading {
         let plain = || wanted.iter().filter(|&&at| at < self.positions.len());
         let grouped = self.groups.clone().filter(|_| plain().count() < wanted.len());

@@ -1,6 +1,6 @@
-//! The number and the text of a value that IF, CASE and their like chose, where these are not those of
-//! its type, and how the block around a derived table knows them: the derived table has columns for
-//! them, since a MySQL merges it into that block.
+//! The numeric and text forms of the value that IF, CASE and similar functions choose, if they
+//! differ from those of its type. A derived table has columns for these forms, since MySQL merges
+//! it into the enclosing block.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) enum Chosen {
     Columns { number: Option<TypedExpr>, text: Option<TypedExpr> },
 }
 
-/// What is known of an output column as a number and as a text.
+/// The numeric and text forms of an output column.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Forms {
     mixes: bool,
@@ -51,8 +51,8 @@ impl Forms {
 }
 
 impl TypedExpr {
-    /// What an output column that has this value is as a number and as a text. `add` makes columns of
-    /// what is computed for it.
+    /// The numeric and text forms of an output column with this value. `add` makes columns of the
+    /// computed forms.
     pub(crate) fn forms(
         &self,
         context: &Arc<EvalContext>,

@@ -1,8 +1,8 @@
-//! An aggregate of any range of rows at the price of a few partial states.
+//! A segment tree of partial states: aggregates any range of rows with few merges.
 //!
-//! A segment tree (Leis et al., "Efficient Processing of Window Functions in Analytical SQL
-//! Queries", VLDB 2015): a node of the lowest level holds the state of 32 rows that follow each
-//! other, a node above that of 32 nodes. A range is at most 62 rows, and as many nodes of each level.
+//! Source: Leis et al., "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB
+//! 2015. A node of the lowest level holds the state of 32 consecutive rows, a node above that of 32
+//! nodes. A range is at most 62 rows, and as many nodes of each level.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Tree {
     /// The tree over so many rows of arguments.
     ///
     /// # Errors
-    /// What the aggregate gives.
+    /// Errors of the aggregate.
     pub(super) fn new(
         call: &Arc<AggregateCall>,
         values: Vec<ArrayRef>,
@@ -54,7 +54,7 @@ impl Tree {
     /// The aggregate of a range of rows.
     ///
     /// # Errors
-    /// What the aggregate gives.
+    /// Errors of the aggregate.
     pub(super) fn of(&self, range: &Range<usize>) -> Result<Box<dyn Accumulator>> {
         let mut sum = self.call.accumulator();
         let (mut left, whole) = ends(range);
@@ -78,7 +78,7 @@ impl Tree {
     }
 }
 
-/// What of a range is no whole node of the next level, and those nodes.
+/// The parts of a range that are no complete node of the next level, and those nodes.
 fn ends(range: &Range<usize>) -> (Vec<Range<usize>>, Range<usize>) {
     let first = range.start.next_multiple_of(FAN);
     let last = range.end - range.end % FAN;

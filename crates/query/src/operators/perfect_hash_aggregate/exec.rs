@@ -1,4 +1,4 @@
-//! The operator: a partial aggregation by a [`Table`].
+//! The operator of perfect-hash aggregation: a partial aggregation by a [`Table`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -29,7 +29,7 @@ use crate::datafusion_adapter::udf::{into_datafusion, is_shared};
 
 type DfResult<T> = Result<T, DataFusionError>;
 
-/// A partial aggregation by whole numbers.
+/// A partial aggregation by integers.
 #[derive(Clone, Debug)]
 pub(super) struct PerfectHashAggregateExec {
     aggregate: AggregateExec,
@@ -125,12 +125,12 @@ struct Work {
     aggregate: AggregateExec,
     context: Arc<TaskContext>,
     reservation: MemoryReservation,
-    /// What is still to be aggregated; then what DataFusion makes of the rest.
+    /// The input; after a fallback the output of DataFusion's operator for the rest.
     input: SendableRecordBatchStream,
     stage: Stage,
     table: Table,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
-    /// The first aggregate with the same partial states as each, which stands for it.
+    /// The first aggregate with the same partial states as each, which represents it.
     leaders: Vec<usize>,
     ready: VecDeque<RecordBatch>,
     /// Room for the groups of a batch.
@@ -140,7 +140,7 @@ struct Work {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Aggregating,
-    /// The input is what DataFusion makes of what was left.
+    /// The rest of the input goes through DataFusion's operator.
     Passing,
     Ended,
 }
@@ -244,7 +244,7 @@ impl Work {
         Ok(())
     }
 
-    /// Lets DataFusion aggregate a batch and what comes behind it.
+    /// Lets DataFusion aggregate a batch and what comes after it.
     fn pass(&mut self, batch: RecordBatch) -> DfResult<()> {
         let schema = self.aggregate.input_schema();
         let none = Box::pin(EmptyRecordBatchStream::new(Arc::clone(&schema)));

@@ -1,4 +1,4 @@
-//! Places of groups by the values of their keys.
+//! The table of perfect-hash aggregation: maps the values of group keys to groups.
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
 use arrow::compute::{cast, max, min, take};
@@ -33,8 +33,8 @@ pub(super) struct Table {
     straight: u32,
 }
 
-/// What stands at a place, without a look at bounds: a place beyond all is taken for another, and who
-/// asks for it sees to that.
+/// The group at a place, without a bounds check: a place beyond the end is mapped to another one,
+/// and the caller avoids that.
 fn at(places: &[u32], place: u64) -> u32 {
     places[index(places, place)]
 }
@@ -45,7 +45,7 @@ fn index(places: &[u32], place: u64) -> usize {
     place & (places.len() - 1)
 }
 
-/// The values of one key for which there are places: NULL has the one behind them.
+/// The values of one key for which there are places: NULL has the one after them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Key {
     least: i64,
@@ -53,7 +53,7 @@ struct Key {
 }
 
 impl Key {
-    /// The digit that stands for a value; behind all when it has none.
+    /// The digit that represents a value; the last one if it has none.
     fn digit(self, value: i64) -> u64 {
         value.wrapping_sub(self.least).cast_unsigned()
     }
@@ -86,7 +86,7 @@ impl Table {
         self.values.size() + size_of_val(self.places.as_slice())
     }
 
-    /// Gives the keys of all groups in their order, and begins anew.
+    /// Returns the keys of all groups in their order, and starts again.
     pub(super) fn take(&mut self) -> DfResult<Vec<ArrayRef>> {
         self.places.fill(NONE);
         self.straight = 0;
@@ -156,7 +156,7 @@ impl Table {
         groups.extend(values.map(|value| {
             let digit = own.digit(value);
             let group = at(&self.places, digit);
-            // The place behind the values is that of NULL.
+            // The place after the values is that of NULL.
             is_new |= digit >= own.count || group == NONE;
             group as usize
         }));

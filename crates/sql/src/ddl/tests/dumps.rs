@@ -1,4 +1,4 @@
-//! Definitions as `mysqldump` and `SHOW CREATE TABLE` write them.
+//! Tests of definitions as `mysqldump` and `SHOW CREATE TABLE` write them.
 
 use super::*;
 

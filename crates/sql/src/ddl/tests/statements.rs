@@ -1,4 +1,4 @@
-//! `ALTER TABLE` and the other statements; errors; mutations.
+//! Tests of `ALTER TABLE` and the other statements; errors; mutations.
 
 use super::*;
 

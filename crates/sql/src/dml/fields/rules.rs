@@ -1,10 +1,10 @@
-//! Where fields and lines end, and what escapes stand for.
+//! The delimiter rules of `LOAD DATA`: ends of fields and lines, and escape sequences.
 
 use pelorus_error::{Code, Error, Result};
 
 use super::FileFormat;
 
-/// What the rules of a format come down to.
+/// The delimiter rules of a format.
 #[derive(Clone)]
 pub(super) struct Rules {
     terminated: Vec<u8>,
@@ -18,7 +18,7 @@ pub(super) struct Rules {
     enclosed_stops: [bool; 256],
 }
 
-/// Where a field stands: in the buffer, or in the bytes that had escapes.
+/// The location of a field: in the buffer, or in the bytes that had escapes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: usize,
@@ -28,11 +28,11 @@ pub(super) struct Span {
     pub(super) enclosed: bool,
 }
 
-/// More bytes are needed to go on.
+/// More bytes are needed.
 #[derive(Debug)]
 pub(super) struct More;
 
-/// A field with what follows it.
+/// A field with the delimiter after it.
 pub(super) struct Scanned {
     pub(super) span: Span,
     pub(super) next: usize,
@@ -77,7 +77,7 @@ impl Rules {
         })
     }
 
-    /// Behind the end of the line that a byte belongs to, for lines that are not looked at.
+    /// After the end of the line that a byte belongs to, for lines that are not looked at.
     pub(super) fn line_end(
         &self,
         bytes: &[u8],
@@ -97,8 +97,8 @@ impl Rules {
         if finished { Ok(bytes.len()) } else { Err(More) }
     }
 
-    /// Whether a backslash and a byte behind it are one character. An escape character that
-    /// encloses as well only stands for itself, when doubled.
+    /// Whether a backslash and a byte after it are one character. An escape character that encloses
+    /// as well only represents itself, when doubled.
     fn escapes(&self, next: u8) -> bool {
         self.escape != self.enclosed || Some(next) == self.escape
     }
@@ -237,7 +237,7 @@ impl<'s> Text<'s> {
         Self { scratch, scratch_start, from, copied: false, null: false }
     }
 
-    /// Copies up to `at` and adds the byte that two bytes there stand for.
+    /// Copies up to `at` and adds the byte that the two bytes there represent.
     fn keep(&mut self, bytes: &[u8], at: usize, byte: u8) {
         self.scratch.extend_from_slice(bytes.get(self.from..at).unwrap_or_default());
         self.scratch.push(byte);
@@ -268,7 +268,7 @@ impl<'s> Text<'s> {
         }
     }
 
-    /// Where the value stands that ends before `at`.
+    /// The location of the value that ends before `at`.
     fn span(&mut self, bytes: &[u8], at: usize, enclosed: bool) -> Span {
         let (mut start, mut end) = (self.from, at);
         if self.copied {
@@ -279,7 +279,7 @@ impl<'s> Text<'s> {
     }
 }
 
-/// Whether a terminator stands at a byte.
+/// Whether a terminator is at a byte.
 fn begins(bytes: &[u8], at: usize, terminator: &[u8], finished: bool) -> Result<bool, More> {
     if let [only] = terminator {
         return Ok(bytes.get(at) == Some(only));

@@ -1,4 +1,4 @@
-//! The splitter against a reader that goes byte by byte, as MySQL's does.
+//! Tests of the splitter against a reader that goes byte by byte, as MySQL's does.
 
 use proptest::prelude::*;
 

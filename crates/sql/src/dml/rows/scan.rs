@@ -9,7 +9,7 @@ use crate::Mode;
 use crate::lexer::{Lexer, TokenKind};
 
 impl<'a> Rows<'a> {
-    /// Reads a value by its first bytes; `None` for what is not known.
+    /// Reads a value by its first bytes; `None` for other expressions.
     pub(super) fn scan(&mut self) -> Result<Option<Value<'a>>> {
         Ok(match self.peek() {
             b'0' if matches!(self.bytes().get(self.at + 1), Some(b'x' | b'b')) => self.coded(2, 0),
@@ -154,7 +154,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Where the first of two bytes stands, eight bytes at a time.
+/// The position of the first of two bytes, searched eight bytes at a time.
 pub(super) fn find_either(bytes: &[u8], first: u8, second: u8) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = ONES << 7;

@@ -1,4 +1,4 @@
-//! Publishing, pinning and giving up history, in every order in which threads can go on.
+//! Tests of publishing, pinning and discarding history, in every interleaving of the threads.
 //!
 //! `cargo test --release -p pelorus-store --features loom --lib interleavings`
 

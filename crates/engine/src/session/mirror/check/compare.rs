@@ -1,4 +1,4 @@
-//! Where a table and its copy seem to differ: by checksums of ranges, of pieces, of rows.
+//! Finds where a table and its copy differ: by checksums of ranges, then of pieces, then of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const PIECES_MAX: u64 = 65_536;
 const PIECES: usize = 2048;
 /// Rows that are looked at together.
 const ROWS: usize = 200;
-/// So many rows that seem to differ are looked at one by one; of more the table is read anew.
+/// So many rows that seem to differ are looked at one by one; of more the table is read again.
 const SUSPECTS_MAX: usize = 100_000;
 /// How often a range is looked at whose rows cannot be named.
 const TRIES: usize = 5;
@@ -46,7 +46,7 @@ type Key = Vec<String>;
 /// Rows of texts.
 type Texts = Vec<Vec<Option<String>>>;
 
-/// What was compared.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) ranges: usize,
@@ -83,7 +83,7 @@ impl<'s> Pair<'s> {
         Self { session, name, found, def, settings, sums, row }
     }
 
-    /// Compares all rows. Gives those that seem to differ.
+    /// Compares all rows. Returns those that seem to differ.
     pub(super) async fn compare(&self) -> Result<(Compared, Vec<Suspects>)> {
         let mut compared = Compared::default();
         let mut keys: Vec<Key> = Vec::new();
@@ -234,7 +234,7 @@ impl<'s> Pair<'s> {
         }
     }
 
-    /// Asks the server. The condition is one that `AND` can stand before.
+    /// Queries the server. The condition is one that can follow `AND`.
     async fn there(&self, wanted: &str, condition: &str) -> Result<Texts> {
         let part = condition_text(&self.def).map_or_else(String::new, |it| format!("({it}) AND "));
         let sql = format!(

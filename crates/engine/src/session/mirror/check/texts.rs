@@ -1,4 +1,4 @@
-//! SQL of comparisons: texts that both sides compute alike.
+//! SQL texts of `CHECK MIRROR` that both sides compute with equal results.
 
 use pelorus_sql::literal;
 use pelorus_types::{ColumnType, WireType, collation};
@@ -34,7 +34,7 @@ pub(super) fn key_text(def: &NativeDef, at: usize) -> String {
     plain_text(&literal::name(&def.columns[at].name), &def.columns[at].ty)
 }
 
-/// The whole primary key as one text.
+/// The complete primary key as one text.
 pub(super) fn whole_key_text(def: &NativeDef) -> String {
     let parts: Vec<String> = def.key.iter().map(|&at| key_text(def, at)).collect();
     format!("CONCAT_WS(',', {})", parts.join(", "))
@@ -46,7 +46,7 @@ pub(super) fn has_plain_keys(def: &NativeDef) -> bool {
     def.key.iter().all(is_plain)
 }
 
-/// Who reads a condition.
+/// The side that evaluates a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
     /// The server, in a range: columns have a \u{1} in front, which must be nowhere else.
