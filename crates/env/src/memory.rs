@@ -3,6 +3,7 @@
 //! The system's allocator returns memory to the operating system whenever a flush or a query ends,
 //! and the next one pays for every page of it again.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::ptr;
 
@@ -31,6 +32,45 @@ pub fn resident() -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
     kibibytes.checked_mul(1024)
+}
+
+/// Bytes that this thread has allocated less those that it has freed; zero in a program that does not
+/// use jemalloc.
+pub(crate) fn thread_balance() -> i64 {
+    thread_local! {
+        static COUNTERS: Cell<Option<[*const u64; 2]>> = const { Cell::new(None) };
+    }
+    /// Where the allocator counts the bytes of this thread.
+    fn counter(name: &CStr) -> *const u64 {
+        let mut counter: *const u64 = ptr::null();
+        let mut size = size_of::<*const u64>();
+        // SAFETY: the name is a C string, and the result a pointer of the size that is given. Where
+        // the name is not known the pointer stays null.
+        unsafe {
+            tikv_jemalloc_sys::mallctl(
+                name.as_ptr(),
+                ptr::from_mut(&mut counter).cast(),
+                &raw mut size,
+                ptr::null_mut(),
+                0,
+            );
+        }
+        counter
+    }
+    let counters = COUNTERS.with(|known| match known.get() {
+        Some(counters) => counters,
+        None => {
+            let counters = [counter(c"thread.allocatedp"), counter(c"thread.deallocatedp")];
+            known.set(Some(counters));
+            counters
+        }
+    });
+    let [allocated, freed] = counters.map(|counter| {
+        // SAFETY: it is null, or points to a counter of this thread, which lives as long as the
+        // thread and is changed by it alone.
+        unsafe { counter.as_ref() }.copied().unwrap_or(0)
+    });
+    allocated.wrapping_sub(freed).cast_signed()
 }
 
 /// Makes a binary use jemalloc, set up for a database: large buffers are kept for reuse like small

@@ -4,13 +4,13 @@
 //! account. So the allocator is asked how much this thread has taken since the stage began. A stage
 //! calls [`check_stage_memory`] now and then, and ends with an error when the account has no more.
 
-use std::cell::{Cell, RefCell};
-use std::ffi::CStr;
+use std::cell::RefCell;
+use std::fmt;
 use std::sync::Arc;
-use std::{fmt, ptr};
 
 use parking_lot::Mutex;
 
+use crate::memory::thread_balance;
 use crate::{Account, Refused, Reservation};
 
 /// Growth below which the account is not asked again.
@@ -116,45 +116,6 @@ impl fmt::Debug for StageMemory {
 /// What an account refused.
 pub fn check_stage_memory() -> Result<(), Refused> {
     STAGE.with(|running| running.borrow().as_ref().map_or(Ok(()), |stage| stage.check(STEP)))
-}
-
-/// Bytes that this thread has allocated less those that it has freed; zero in a program that does not
-/// use jemalloc.
-fn thread_balance() -> i64 {
-    thread_local! {
-        static COUNTERS: Cell<Option<[*const u64; 2]>> = const { Cell::new(None) };
-    }
-    /// Where the allocator counts the bytes of this thread.
-    fn counter(name: &CStr) -> *const u64 {
-        let mut counter: *const u64 = ptr::null();
-        let mut size = size_of::<*const u64>();
-        // SAFETY: the name is a C string, and the result a pointer of the size that is given. Where
-        // the name is not known the pointer stays null.
-        unsafe {
-            tikv_jemalloc_sys::mallctl(
-                name.as_ptr(),
-                ptr::from_mut(&mut counter).cast(),
-                &raw mut size,
-                ptr::null_mut(),
-                0,
-            );
-        }
-        counter
-    }
-    let counters = COUNTERS.with(|known| match known.get() {
-        Some(counters) => counters,
-        None => {
-            let counters = [counter(c"thread.allocatedp"), counter(c"thread.deallocatedp")];
-            known.set(Some(counters));
-            counters
-        }
-    });
-    let [allocated, freed] = counters.map(|counter| {
-        // SAFETY: it is null, or points to a counter of this thread, which lives as long as the
-        // thread and is changed by it alone.
-        unsafe { counter.as_ref() }.copied().unwrap_or(0)
-    });
-    allocated.wrapping_sub(freed).cast_signed()
 }
 
 #[cfg(test)]
