@@ -3,6 +3,7 @@
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::Maintenance;
+use pelorus_types::WireType;
 
 use super::analyze;
 use super::ddl::Definer;
@@ -31,11 +32,13 @@ impl Definer {
         }
         self.check_unique(tables)?;
         let op = if histogram.is_some() { "histogram".into() } else { verb.to_ascii_lowercase() };
+        let mut said = nullable_text("Msg_text", 131_072);
+        said.ty.wire = WireType::MediumBlob;
         let mut grid = ResultTable::new(vec![
             nullable_text("Table", 128),
             nullable_text("Op", 10),
             nullable_text("Msg_type", 10),
-            nullable_text("Msg_text", 131_072),
+            said,
         ]);
         // MySQL answers for the first table when there may be only one.
         let answered = if histogram.is_some() { 1 } else { tables.len() };
