@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import itertools
 import os
 import shutil
@@ -112,19 +113,36 @@ def folder(prefix: str, base: Path | None = None) -> Path:
 # its port as it left it; and processes that run side by side do not begin at the same one.
 _PORTS = range(10_000, 32_000)
 _ports = itertools.count(os.getpid() * 7919)
+# A file whose byte N stands for port N. A process locks the bytes of the ports that it has given, until it
+# ends: no other process gives the port of a server that is stopped for a while.
+_port_locks: int | None = None
+
+
+def _is_ours(port: int) -> bool:
+    """Reserves a port for this process; whether no other process has it."""
+    global _port_locks
+    if _port_locks is None:
+        path = Path(tempfile.gettempdir()) / f"pelorus-ports-{os.getuid()}"
+        _port_locks = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.lockf(_port_locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody uses now, and that this process did not give
-    before."""
+    """A port of the loopback address that nobody uses now, and that neither this process nor another
+    one that runs gave before."""
     for _ in _PORTS:
         port = _PORTS[next(_ports) % len(_PORTS)]
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
-                return port
             except OSError:
                 continue
+        if _is_ours(port):
+            return port
     raise RuntimeError("no port of the loopback address is free")
 
 
