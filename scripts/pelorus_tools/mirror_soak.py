@@ -305,7 +305,7 @@ class Trouble(Worker):
             except pymysql.MySQLError as error:
                 return error.args[0] in harmless
             return True
-        processes.wait_for(text, done, 30, pause=0.2)
+        processes.wait_for(text, done, pause=0.2)
 
     def table(self) -> str:
         return self.random.choice(TABLES)
@@ -366,7 +366,7 @@ def wait_live(pair: Mirrored, tables: list[str]) -> None:
         states = [(name, found[name]["State"], found[name]["Reason"]) for name in tables]
         assert all(state == "live" for _, state, _ in states), states
         return True
-    processes.wait_for("mirrors to be live", live, 120, pair.through.process, pause=0.5)
+    processes.wait_for("mirrors to be live", live, 300, pair.through.process, pause=0.5)
 
 
 def soak(pair: Mirrored, seed: str, seconds: float, folder: Path, tell_every: float = 0.0) -> str:
@@ -401,7 +401,7 @@ def soak(pair: Mirrored, seed: str, seconds: float, folder: Path, tell_every: fl
     # In this thread: a process ends with the thread that started it.
     trouble.run()
     for worker in workers:
-        worker.join(120)
+        worker.join(300)
         assert not worker.is_alive(), f"{type(worker).__name__} hangs"
     for worker in [*workers, trouble]:
         if worker.error is not None:

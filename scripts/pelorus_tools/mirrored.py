@@ -7,9 +7,9 @@ import pymysql
 from . import pelorus, rows, servers
 from .processes import wait_for
 
-# Every query through Pelorus shows what was committed before it, and waits long for that: one that
-# goes to the server instead would prove nothing.
-OF_PELORUS = ("SET pelorus_max_staleness = 0", "SET pelorus_mirror_timeout = 60000",
+# Every query through Pelorus shows what was committed before it, and waits long for that, also where the
+# machine is busy: one that goes to the server instead would prove nothing.
+OF_PELORUS = ("SET pelorus_max_staleness = 0", "SET pelorus_mirror_timeout = 120000",
               "SET time_zone = '+00:00'", "SET sql_mode = ''")
 OF_SERVER = ("SET time_zone = '+00:00'", "SET sql_mode = ''")
 
@@ -45,7 +45,7 @@ class Mirrored:
         """The row of SHOW MIRRORS for a table; empty when it is not mirrored."""
         return self.of_database(database).get(table, {})
 
-    def wait_live(self, database: str, *tables: str, seconds: float = 60.0) -> None:
+    def wait_live(self, database: str, *tables: str, seconds: float = 180.0) -> None:
         """Waits until tables are mirrored and live; of all that are mirrored, without names."""
         def live() -> bool:
             found = self.of_database(database)
@@ -56,7 +56,7 @@ class Mirrored:
             return True
         wait_for(f"mirrors of {database} to be live", live, seconds, self.through.process)
 
-    def wait_state(self, database: str, table: str, word: str, seconds: float = 30.0) -> dict:
+    def wait_state(self, database: str, table: str, word: str, seconds: float = 180.0) -> dict:
         """Waits for a state, and returns the row of SHOW MIRRORS."""
         def reached() -> dict | None:
             found = self.state(database, table)

@@ -71,9 +71,9 @@ class Pelorus(Server):
         self.process = Process(self.name, self.command(), self.folder / "log", environment)
 
         def answers() -> bool:
-            self.connect(connect_timeout=5).close()
+            self.connect(connect_timeout=20).close()
             return True
-        wait_for(f"{self.name} to answer", answers, 60, self.process)
+        wait_for(f"{self.name} to answer", answers, process=self.process)
 
     def connect(self, user: str = "root", password: str = ROOT_PASSWORD, **more):
         """A new connection; `more` goes to PyMySQL."""

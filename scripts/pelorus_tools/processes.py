@@ -60,7 +60,7 @@ class Process:
         if self.alive():
             os.kill(self.pid, number)
 
-    def stop(self, patience: float = 30.0) -> int | None:
+    def stop(self, patience: float = 120.0) -> int | None:
         """Asks it to end, waits, and kills it when it does not. Returns the exit code."""
         if self.alive():
             # A stopped process (SIGSTOP) must go on to hear SIGTERM.
@@ -146,10 +146,11 @@ def free_port() -> int:
     raise RuntimeError("no port of the loopback address is free")
 
 
-def wait_for(what: str, check: Callable[[], object], seconds: float = 60.0,
+def wait_for(what: str, check: Callable[[], object], seconds: float = 180.0,
              process: Process | None = None, pause: float = 0.05) -> object:
     """Waits until `check` gives something true, and returns it. Fails after the deadline, or at
-    once when the process it depends on has ended."""
+    once when the process it depends on has ended. The deadline is for what never comes: a busy machine
+    takes ten times as long as an idle one."""
     deadline = time.monotonic() + seconds
     last: Exception | None = None
     while True:

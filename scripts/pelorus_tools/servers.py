@@ -148,7 +148,7 @@ class MariaDb(Server):
         def answers() -> bool:
             pymysql.connect(unix_socket=f"{self.folder}/s", user="root").close()
             return True
-        wait_for(f"{self.name} to answer", answers, 120, self.process)
+        wait_for(f"{self.name} to answer", answers, 300, self.process)
 
     def _accounts(self) -> None:
         connection = pymysql.connect(unix_socket=f"{self.folder}/s", user="root", autocommit=True)
@@ -167,7 +167,7 @@ class MariaDb(Server):
             "MASTER_CONNECT_RETRY=1",
             "START SLAVE")
 
-    def catch_up(self, primary: "MariaDb", seconds: float = 120.0) -> None:
+    def catch_up(self, primary: "MariaDb", seconds: float = 300.0) -> None:
         """Waits until this replica has all that the primary has now."""
         position = primary.run("SELECT @@gtid_binlog_pos")[0][0]
         if not position:
@@ -270,4 +270,4 @@ class MySql(Server):
         def answers() -> bool:
             pymysql.connect(unix_socket=f"{self.folder}/s", user="root").close()
             return True
-        wait_for(f"{self.name} to answer", answers, 120, self.process)
+        wait_for(f"{self.name} to answer", answers, 300, self.process)

@@ -147,7 +147,7 @@ class Pair:
         return f"{where}:{statement.line} ({self.oracle.kind}{how}): {shown[:400]}\n    {text[:1500]}"
 
     def _open(self, server: Server, database: str):
-        connection = rows.connect(server, read_timeout=120, database=database)
+        connection = rows.connect(server, database=database)
         collation = "utf8mb4_0900_ai_ci" if self.oracle.kind == "mysql" else "utf8mb4_general_ci"
         with connection.cursor() as cursor:
             cursor.execute(f"SET NAMES utf8mb4 COLLATE {collation}")
@@ -158,7 +158,7 @@ class Pair:
 
     def _open_linked(self, database: str, mode: str, direct):
         through = wait_for(f"database {database} to appear in Pelorus",
-                           lambda: self._open(self.pelorus, database), 20)
+                           lambda: self._open(self.pelorus, database))
         with through.cursor() as cursor:
             # One sql_mode for both, whatever the defaults are.
             cursor.execute("SELECT @@sql_mode")
