@@ -12,16 +12,20 @@ import pymysql
 import pytest
 
 from pelorus_tools import grammar, growth
+from pelorus_tools.processes import wait_for
 
 # Numbers of elements that keep all of it within a minute.
 SIZES = growth.sizes(100, 10_000, (1,))
+# Seconds until a statement is killed. One that is larger than the last one within the budget may take ten times
+# as long, and ten times that on a busy machine; its processor time is what is judged.
+PATIENCE = 100.0
 
 
 @pytest.fixture(scope="module")
 def grown(linked_maker):
     """A Pelorus with the tables of the grammar, and what measures it."""
     server = linked_maker(name="pelorus-growth")
-    return growth.Growth(server, SIZES, budget=0.6, patience=20.0, figures=False)
+    return growth.Growth(server, SIZES, budget=0.6, patience=PATIENCE, figures=False)
 
 
 @pytest.mark.parametrize("element", grammar.ELEMENTS, ids=lambda element: element.name)
@@ -35,7 +39,7 @@ def grown_far(linked_maker, mysql):
     """The same with the tables on a linked server."""
     mysql.run("DROP DATABASE IF EXISTS far")
     server = linked_maker(mysql.url(), name="pelorus-growth-far")
-    yield growth.Growth(server, SIZES[:2], budget=0.4, patience=20.0, figures=False, far=mysql)
+    yield growth.Growth(server, SIZES[:2], budget=0.4, patience=PATIENCE, figures=False, far=mysql)
     mysql.run("DROP DATABASE far")
 
 
@@ -71,17 +75,17 @@ def test_reading_is_stopped(grown, sql):
                 ended.append((error.args[0], time.monotonic()))
         thread = threading.Thread(target=run)
         thread.start()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while int(_status(other, "Bytes_received")) < arrived + len(sql):
             assert time.monotonic() < deadline
         begun = time.monotonic()
         with other.cursor() as cursor:
             cursor.execute(f"KILL QUERY {connection.thread_id()}")
             answered = time.monotonic() - begun
-        thread.join(30)
+        thread.join(120)
         # It may have ended, or come to a limit, before that.
         assert ended and ended[0][0] in (0, 1317, 1117, 1235, 1062, 1064, 1436, 1041), ended
-        assert answered < 5 and ended[0][1] - begun < 20
+        assert answered < 15 and ended[0][1] - begun < 60
 
 
 def _status(connection, name: str) -> str:
@@ -120,30 +124,26 @@ def test_stopped(grown, sql):
         thread = threading.Thread(target=run)
         thread.start()
         with other.cursor() as cursor:
-            _wait_for(cursor, connection.thread_id(), runs=True)
+            # One that is planned for a second may be over before it is seen.
+            wait_for("the statement to run", lambda: not thread.is_alive() or _commands(
+                cursor, connection.thread_id()) not in ([], ["Sleep"]), pause=0.01)
             begun = time.monotonic()
             cursor.execute(f"KILL QUERY {connection.thread_id()}")
-            thread.join(30)
-            assert ended in ([1317], [0]) and time.monotonic() - begun < 5
+            thread.join(60)
+            assert ended in ([1317], [0]) and time.monotonic() - begun < 20
     begun = time.monotonic()
     leaving = server.connect(database="growth")
     leaving._execute_command(3, sql)
     leaving._force_close()
     with server.connect() as other, other.cursor() as cursor:
-        _wait_for(cursor, leaving.thread_id(), runs=False)
-    assert time.monotonic() - begun < 10
+        wait_for("the session to end", lambda: not _commands(cursor, leaving.thread_id()), pause=0.01)
+    assert time.monotonic() - begun < 30
 
 
-def _wait_for(cursor, thread: int, runs: bool) -> None:
-    """Waits until a session runs a statement, or is no more."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        cursor.execute("SHOW PROCESSLIST")
-        found = [row for row in cursor.fetchall() if row[0] == thread]
-        if (bool(found) and found[0][4] != "Sleep") if runs else not found:
-            return
-        time.sleep(0.01)
-    raise TimeoutError(f"session {thread}")
+def _commands(cursor, thread: int) -> list[str]:
+    """What a session does; nothing when it is no more."""
+    cursor.execute("SHOW PROCESSLIST")
+    return [row[4] for row in cursor.fetchall() if row[0] == thread]
 
 
 def _listed(count: int, step: int) -> list[int]:

@@ -156,7 +156,7 @@ class Growth:
         flag = CLIENT.MULTI_STATEMENTS if more.pop("multi", False) else 0
         return self.server.connect(database=self._database, client_flag=flag,
                                    init_command=self._first,
-                                   read_timeout=self._patience + 20, **more)
+                                   read_timeout=self._patience + 60, **more)
 
     def _execute(self, connection: pymysql.Connection, sql: str) -> int:
         """Runs a text with all its results; returns the number of its error, or 0."""
