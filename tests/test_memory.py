@@ -90,6 +90,8 @@ pelorus_query_memory = {32 * MIB}
 pelorus_session_memory = {24 * MIB}
 max_allowed_packet = {16 * MIB}
 group_concat_max_len = {1 << 30}
+# A test leaves packets half sent.
+net_read_timeout = 600
 """
 SPARE = LIMIT - 40 * MIB
 OUT_OF_MEMORY, TOO_MANY_PREPARED, DISK_FULL = 1041, 1461, 1021
@@ -132,7 +134,7 @@ def bounded(tight):
     yield tight
     assert peak.bytes() <= LIMIT + MARGIN, f"{peak.bytes() >> 20} MiB"
     connection = rows.connect(tight)
-    wait_for("sessions to give their memory back", lambda: _held(connection) < MIB, 20)
+    wait_for("sessions to give their memory back", lambda: _held(connection) < MIB)
     connection.close()
 
 
@@ -257,7 +259,7 @@ def test_streams_of_joins_that_spill_come_to_an_end(linked_maker):
     for begin in range(0, 600, 100):
         _ask(first, "INSERT INTO b.w VALUES " + ",".join(
             f"({id}, REPEAT('{chr(97 + id % 26)}', {20000 + id * 100}))" for id in range(begin, begin + 100)))
-    join = ("WITH c AS (SELECT body FROM b.w LIMIT 250) SELECT /*+ MAX_EXECUTION_TIME(60000) */ COUNT(*) "
+    join = ("WITH c AS (SELECT body FROM b.w LIMIT 250) SELECT /*+ MAX_EXECUTION_TIME(300000) */ COUNT(*) "
             "FROM c x JOIN c y ON x.body = y.body")
     ended = []
 
@@ -324,7 +326,7 @@ def test_texts_of_prepared_statements_are_counted(bounded):
     _ask(one, "DEALLOCATE PREPARE p0")
     _ask(one, f"PREPARE q FROM '{text}'")
     one.close()
-    wait_for("the statements to be gone", lambda: _prepared(other) == 0, 20)
+    wait_for("the statements to be gone", lambda: _prepared(other) == 0)
     # The number of statements is one of all sessions.
     _ask(other, "SET GLOBAL max_prepared_stmt_count = 3")
     sessions = [rows.connect(bounded) for _ in range(2)]
@@ -438,7 +440,7 @@ def test_slow_clients_hold_no_more_than_the_budget(bounded):
         client._execute_command(0x03, "SELECT REPEAT(v, 20000) FROM b.t")
         clients.append(client)
     observer = rows.connect(bounded)
-    wait_for("all statements to run or end", lambda: _stays(observer), 30)
+    wait_for("all statements to run or end", lambda: _stays(observer))
     assert _numbers(observer, "SELECT 1") == [[1]]
     observer.close()
     for client in clients:
@@ -465,7 +467,7 @@ def test_packets_on_their_way_are_counted(bounded):
     observer = rows.connect(bounded)
     def held() -> bool:
         return _held(observer) >= SPARE - 30 * MIB
-    wait_for("the packets to arrive", held, 20)
+    wait_for("the packets to arrive", held)
     assert _held(observer) <= SPARE
     assert _numbers(observer, "SELECT 1") == [[1]]
     observer.close()
@@ -476,9 +478,10 @@ def test_packets_on_their_way_are_counted(bounded):
 def test_files_that_queries_spill_to_have_limits(bounded):
     connection = rows.connect(bounded)
     statement = "SELECT LENGTH(body) FROM b.w ORDER BY body DESC LIMIT 200, 5"
-    free = os.statvfs(bounded.folder)
+    disk = os.statvfs(bounded.folder)
+    # More than is free, also if other processes delete files meanwhile.
     for name, value in (("pelorus_spill_limit", 4 * MIB),
-                        ("pelorus_spill_reserve", free.f_bavail * free.f_frsize)):
+                        ("pelorus_spill_reserve", disk.f_blocks * disk.f_frsize)):
         [[before]] = _numbers(connection, f"SELECT @@GLOBAL.{name}")
         _ask(connection, f"SET GLOBAL {name} = {value}")
         error = rows.ask(connection, statement).error
@@ -489,7 +492,7 @@ def test_files_that_queries_spill_to_have_limits(bounded):
         _ask(connection, f"SET GLOBAL {name} = {before}")
         assert len(_ask(connection, statement)) == 5
     # A sort that is over lets its files go when its tasks end, which the client does not wait for.
-    wait_for("statements that are over to let their files go", lambda: _spilled(connection) == 0, 20)
+    wait_for("statements that are over to let their files go", lambda: _spilled(connection) == 0)
     connection.close()
 
 
