@@ -15,8 +15,9 @@ from pelorus_tools.processes import Process, wait_for
 
 # No statement here takes more syncs.
 MOST = 6
-# How long is waited for the end before there is said to be none: the syncs come in milliseconds.
-PATIENCE = 1.0
+# Seconds to wait for the first crash, which must come, and the least for each later one, after which there is none:
+# the syncs come in milliseconds.
+FIRST, LEAST = 60.0, 1.0
 
 T = ("CREATE TABLE t (id INT PRIMARY KEY, a INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
 SWAP = "RENAME TABLE t TO _t_del, _t_gho TO t"
@@ -54,6 +55,25 @@ CASES = {
 }
 
 
+class Patience:
+    """How long to wait for a crash: ten times as long as the slowest one took."""
+
+    def __init__(self):
+        self.seconds = FIRST
+        self._slowest = 0.0
+
+    def ended(self, seconds: float) -> None:
+        """Notes that a crash took so long."""
+        self._slowest = max(self._slowest, seconds)
+        self.seconds = min(FIRST, max(LEAST, 10 * self._slowest))
+
+
+@pytest.fixture
+def patience():
+    """How long a test waits for a crash."""
+    return Patience()
+
+
 @pytest.fixture(scope="module")
 def crash_point():
     """Where Pelorus ends."""
@@ -72,7 +92,7 @@ def own(request, crash_point, linked_maker):
     through.stop()
 
 
-def ends(pair: Mirrored, crash_point: CrashPoint, syncs: int, database: str,
+def ends(pair: Mirrored, crash_point: CrashPoint, patience: Patience, syncs: int, database: str,
          steps: tuple[str, ...]) -> bool:
     """Runs statements that Pelorus finds all at once; whether it has ended after so many syncs."""
     process = pair.through.process
@@ -84,14 +104,18 @@ def ends(pair: Mirrored, crash_point: CrashPoint, syncs: int, database: str,
         crash_point.arm(syncs)
     finally:
         pair.through.thaw()
-    return has_ended(process, crash_point)
+    return has_ended(process, crash_point, patience)
 
 
-def has_ended(process: Process, crash_point: CrashPoint) -> bool:
-    """Whether a process ends within `PATIENCE` by the syncs that it was given."""
+def has_ended(process: Process, crash_point: CrashPoint, patience: Patience) -> bool:
+    """Whether a process ends in time by the syncs that it was given."""
+    begun = time.monotonic()
     with contextlib.suppress(TimeoutError):
-        wait_for("the process to end", lambda: not process.alive(), PATIENCE)
+        wait_for("the process to end", lambda: not process.alive(), patience.seconds, pause=0.01)
+        patience.ended(time.monotonic() - begun)
     crash_point.arm(0)
+    # The last sync may be running.
+    time.sleep(0.1)
     return not process.alive()
 
 
@@ -99,13 +123,13 @@ def all_live(pair: Mirrored, database: str) -> None:
     """Waits until everything has come through the stream; all tables are mirrored, and the same."""
     pair.server.run("CREATE TABLE last_of_all (id INT PRIMARY KEY)", database=database)
     tables = sorted(row[0] for row in pair.server.run(f"SHOW TABLES FROM {database}"))
-    pair.wait_live(database, *tables, seconds=20)
+    pair.wait_live(database, *tables)
     assert sorted(pair.of_database(database)) == tables
     pair.same_tables(database, *tables)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_after_every_sync(own, crash_point, name):
+def test_after_every_sync(own, crash_point, patience, name):
     case, databases = CASES[name], {syncs: f"crash_{name}_{syncs}" for syncs in range(1, MOST + 1)}
     for database in databases.values():
         own.server.run(f"DROP DATABASE IF EXISTS {database}", f"CREATE DATABASE {database}",
@@ -118,12 +142,12 @@ def test_after_every_sync(own, crash_point, name):
     done = []
     for syncs, database in databases.items():
         done.append(database)
-        if not ends(own, crash_point, syncs, database, case.steps):
+        if not ends(own, crash_point, patience, syncs, database, case.steps):
             break
         own.through.kill()
         own.through.start()
         own.wait_for_database(database)
-        own.wait_live(database, seconds=20)
+        own.wait_live(database)
     # Else nothing was tested.
     assert len(done) > 1
     for database in done:
@@ -140,7 +164,7 @@ def test_after_every_sync(own, crash_point, name):
         own.server.run(f"DROP DATABASE {database}")
 
 
-def test_ended_when_binlogs_were_begun_anew(own, crash_point):
+def test_ended_when_binlogs_were_begun_anew(own, crash_point, patience):
     """What was given the same positions and GTIDs in the new series is not taken for what was there."""
     reset = "RESET MASTER" if own.server.kind == "mariadb" else "RESET BINARY LOGS AND GTIDS"
     for syncs in range(1, MOST + 1):
@@ -152,7 +176,7 @@ def test_ended_when_binlogs_were_begun_anew(own, crash_point):
         # Files are told apart by the second in which they were begun.
         time.sleep(1.1)
         more = (f"INSERT INTO t VALUES ({number}, 0)" for number in range(3, 300))
-        ended = ends(own, crash_point, syncs, database, (reset, *more))
+        ended = ends(own, crash_point, patience, syncs, database, (reset, *more))
         if ended:
             own.through.kill()
             own.through.start()
@@ -167,7 +191,7 @@ def test_ended_when_binlogs_were_begun_anew(own, crash_point):
     assert syncs > 1
 
 
-def test_ended_while_a_mirror_is_dropped(own, crash_point):
+def test_ended_while_a_mirror_is_dropped(own, crash_point, patience):
     """It is there and live, or it is not there."""
     own.begin("crash_drop", *T)
     for syncs in range(1, MOST + 1):
@@ -179,13 +203,13 @@ def test_ended_while_a_mirror_is_dropped(own, crash_point):
         except (OSError, pymysql.MySQLError):
             # The connection was lost.
             pass
-        if not has_ended(own.through.process, crash_point):
+        if not has_ended(own.through.process, crash_point, patience):
             break
         own.through.kill()
         own.through.start()
         own.wait_for_database("crash_drop")
         if own.of_database("crash_drop"):
-            own.wait_live("crash_drop", "t", seconds=30)
+            own.wait_live("crash_drop", "t")
             own.through.run("UNMIRROR TABLE crash_drop.t")
     assert syncs > 1 and not own.of_database("crash_drop")
     own.server.run("DROP DATABASE crash_drop")
