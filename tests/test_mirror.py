@@ -61,7 +61,7 @@ class TestRestarts:
             def some() -> bool:
                 found = own.state("large", "big")
                 return found["State"] == "live" or int(found["Progress"]) > last
-            wait_for("some of the load", some, 60, pause=0.01)
+            wait_for("some of the load", some, pause=0.01)
             last = int(own.state("large", "big")["Progress"])
             own.through.process.kill()
             own.server.run("UPDATE large.big SET v = v + 1 WHERE id % 1000 = 7",
@@ -87,8 +87,9 @@ class TestRestarts:
                 answer = rows.ask(connection, "SET pelorus_max_staleness = 3600")
                 assert answer.error is None
                 assert len(rows.ask(connection, "SELECT * FROM t").rows) == 2
-            found = own.state("restarted", "t")
-            assert found["State"] == "live" and found["Reason"], found
+            # The stream notices a moment later that the server is gone.
+            wait_for("the reason", lambda: own.state("restarted", "t")["Reason"])
+            assert own.state("restarted", "t")["State"] == "live"
         finally:
             own.server.start()
         own.server.run("INSERT INTO restarted.t VALUES (3, 3)")
@@ -206,7 +207,7 @@ class TestRestarts:
         own.server.run("SET sql_log_bin = 0", "INSERT INTO given.t VALUES (3, 3)",
                        f"SET GLOBAL gtid_purged = '+aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee:{number}'")
         # On a server where nothing else happens, too.
-        wait_for("another load", lambda: own.state("given", "t")["Loads"] > 1, 30)
+        wait_for("another load", lambda: own.state("given", "t")["Loads"] > 1)
         own.wait_live("given")
         own.same_tables("given", "t")
 
@@ -269,7 +270,7 @@ class TestLargeTransactions:
             own.server.run("USE bound", "BEGIN", "UPDATE t SET v = v + 1",
                            "UPDATE big SET v = v + 1", "UPDATE t SET v = v + 1", "COMMIT")
             wait_for("the table to be read anew",
-                     lambda: own.state("bound", "big")["Loads"] == 2, 60, own.through.process)
+                     lambda: own.state("bound", "big")["Loads"] == 2, process=own.through.process)
             own.wait_live("bound", "big", "t")
             own.same("bound", "SELECT COUNT(*), SUM(v), SUM(id), SUM(CRC32(pad)) FROM big",
                      "SELECT * FROM t")
@@ -343,7 +344,7 @@ class TestLargeTransactions:
         pair.begin("wide_load", "SET sql_log_bin = 0", "CREATE TABLE w (id INT PRIMARY KEY, doc LONGTEXT)",
                    *(f"INSERT INTO w VALUES ({number}, REPEAT('x', 4194304))" for number in range(265)))
         pair.through.run("MIRROR TABLE wide_load.w")
-        pair.wait_live("wide_load", seconds=180)
+        pair.wait_live("wide_load", seconds=600)
         pair.same("wide_load", "SELECT COUNT(*), MAX(id) FROM w")
         pair.through.run("UNMIRROR TABLE wide_load.w")
         pair.server.run("SET sql_log_bin = 0", "DROP TABLE wide_load.w")
@@ -459,7 +460,8 @@ class TestFreshness:
         pair = Mirrored(*linked)
         live(pair, "writes")
         with pair.through.connect(database="writes") as connection, connection.cursor() as cursor:
-            cursor.execute("SET pelorus_read_your_writes = ON, pelorus_max_staleness = 3600")
+            cursor.execute("SET pelorus_read_your_writes = ON, pelorus_max_staleness = 3600, "
+                           "pelorus_mirror_timeout = 120000")
             for number in range(3, 60):
                 cursor.execute("INSERT INTO t VALUES (%s, 0)", (number,))
                 cursor.execute("SELECT COUNT(*) FROM t")
@@ -510,13 +512,13 @@ class TestFreshness:
         pair = Mirrored(*linked)
         live(pair, "behind")
         behind = lambda: float(pair.state("behind", "t")["Seconds_behind"])  # noqa: E731
+        # The server says every half second that there is nothing more; a busy machine hears it late.
         for _ in range(5):
             time.sleep(0.3)
-            assert behind() < 1.5
+            assert behind() < 6
         pair.server.freeze()
         try:
-            time.sleep(3)
-            assert behind() > 2
+            wait_for("the stream to be old", lambda: behind() > 6)
             with pair.through.connect(database="behind") as connection:
                 rows.ask(connection, "SET pelorus_max_staleness = 60")
                 assert len(rows.ask(connection, "SELECT * FROM t").rows) == 2
@@ -581,7 +583,7 @@ class TestScale:
                        f"INSERT INTO t{number} VALUES (1, {number})"]
         pair.begin("many", *create)
         through.run("MIRROR DATABASE many")
-        pair.wait_live("many", seconds=120)
+        pair.wait_live("many", seconds=600)
         assert len(pair.of_database("many")) == 500
         pair.server.run(*(f"UPDATE t{number} SET v = v + 1" for number in range(500)),
                         database="many")
@@ -603,7 +605,7 @@ class TestNumbersOfMariaDb:
         def counted():
             found = pair.state("numbers", "t")
             return found["Position"].endswith("7-1-50") and found["Transactions_behind"] == 0
-        wait_for("the lower number to count", counted, 10, pair.through.process)
+        wait_for("the lower number to count", counted, process=pair.through.process)
         pair.same_tables("numbers", "t")
 
 
