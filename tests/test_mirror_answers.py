@@ -278,13 +278,15 @@ def test_writers_do_not_wait_while_a_mirror_begins(pair):
                 gaps.append(time.monotonic() - before)
                 time.sleep(0.003)
     long = pair.server.connect(database="answers_stalls")
-    reader = threading.Thread(target=long.query, args=("SELECT COUNT(*), SLEEP(5) FROM t WHERE id = 1",))
+    # Until it is killed.
+    sleeping = "SELECT COUNT(*), SLEEP(170) FROM t WHERE id = 1"
+    reader = threading.Thread(target=rows.ask, args=(long, sleeping))
     writer = threading.Thread(target=write)
     reader.start()
     writer.start()
     try:
         wait_for("the long query", lambda: pair.server.run(
-            "SELECT 1 FROM information_schema.processlist WHERE info LIKE '%SLEEP(5)%' "
+            "SELECT 1 FROM information_schema.processlist WHERE info LIKE '%SLEEP(170)%' "
             "AND id <> CONNECTION_ID()"))
         pair.through.run("MIRROR TABLE answers_stalls.t")
         pair.wait_live("answers_stalls", "t")
@@ -292,12 +294,13 @@ def test_writers_do_not_wait_while_a_mirror_begins(pair):
         written = len(gaps)
         wait_for("rows behind", lambda: len(gaps) > written + 100)
     finally:
+        pair.server.run(f"KILL QUERY {long.thread_id()}")
         stop.set()
         writer.join()
         reader.join()
         long.close()
-    # A lock that waits for the query would hold them up for seconds; a busy machine does not.
-    assert max(gaps) < 3, sorted(gaps)[-5:]
+    # A lock that waits for the query would hold them up for minutes; a busy machine does not.
+    assert max(gaps) < 30, sorted(gaps)[-5:]
     pair.same("answers_stalls", "SELECT COUNT(*), SUM(v) FROM t")
     end(pair, "answers_stalls")
 
