@@ -271,7 +271,7 @@ def test_all_databases_those_to_come_included(server, linked_maker):
                            name=f"pelorus-all-{server.kind}")
     pair = Mirrored(server, through)
     pair.begin("to_come", *T)
-    pair.wait_live("to_come", "t", seconds=30)
+    pair.wait_live("to_come", "t")
     server.run("CREATE TABLE to_come.u (id INT PRIMARY KEY)")
     pair.wait_live("to_come", "t", "u")
     pair.same_tables("to_come", "t", "u")
@@ -351,7 +351,7 @@ def test_own_writes_while_the_stream_stands_still(own, linked_maker):
         assert rows.ask(connection, "INSERT INTO t VALUES (3, 3)").affected == 1
         begun = time.monotonic()
         assert rows.ask(connection, query).rows == [(b"3", b"6")]
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 20
         assert not is_of_mirrors(plan_of(connection, query))
         (_, _, why), = rows.ask(connection, "SHOW WARNINGS").rows
         assert b"what this session has written" in why
@@ -362,7 +362,7 @@ def test_own_writes_while_the_stream_stands_still(own, linked_maker):
         (_, _, why), = rows.ask(connection, "SHOW WARNINGS").rows
         assert b"seconds old" in why
         own.server.run("GRANT REPLICATION SLAVE ON *.* TO writer@'%'")
-        rows.ask(connection, "SET pelorus_mirror_timeout = 20000")
+        rows.ask(connection, "SET pelorus_mirror_timeout = 120000")
         wait_for("the mirror to be read", lambda: is_of_mirrors(plan_of(connection, query)))
         assert rows.ask(connection, query).rows == [(b"3", b"6")]
     through.stop()
@@ -435,7 +435,11 @@ def test_a_replica_that_does_not_log_what_it_is_sent(linked_maker):
         sessions = "SELECT id FROM information_schema.processlist WHERE user = 'reader'"
         before = set(replica.run(sessions))
         for (number,) in before:
-            replica.run(f"KILL {number}")
+            try:
+                replica.run(f"KILL {number}")
+            except pymysql.MySQLError as error:
+                # The session has already ended.
+                assert error.args[0] == 1094, error
         wait_for("the sessions to end", lambda: not before & set(replica.run(sessions)))
         with pytest.raises(pymysql.MySQLError, match="follows another server"):
             through.run("MIRROR TABLE early.t")
