@@ -93,7 +93,7 @@ STRICT = ("SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DAT
 
 
 def _opened(server, zone: str, mode: str):
-    connection = rows.connect(server, read_timeout=120)
+    connection = rows.connect(server)
     for statement in ("SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci", f"SET time_zone = '{zone}'",
                       mode, "DROP DATABASE IF EXISTS zoned", "CREATE DATABASE zoned", "USE zoned"):
         answer = rows.ask(connection, statement)
@@ -164,9 +164,10 @@ OF_ROWS = [
     "SELECT a FROM t WHERE b >= '2024-10-27 02:30:00' ORDER BY a",
     "SELECT a FROM t WHERE b < '2024-07-01' ORDER BY a",
     "SELECT DATE(b), COUNT(*) FROM t GROUP BY DATE(b) ORDER BY 1",
-    # A week ago and in a week; which of them counts depends on NOW().
+    # Which of them counts depends on NOW().
     "SELECT a FROM t WHERE c > NOW() ORDER BY a",
-    "SELECT TIMESTAMPDIFF(MINUTE, MAX(d), NOW()) FROM t",
+    # The two servers are asked one after the other: a minute may end in between.
+    "SELECT TIMESTAMPDIFF(MINUTE, MAX(d), NOW()) BETWEEN 0 AND 19 FROM t",
 ]
 
 
@@ -187,9 +188,9 @@ def test_mirrors_show_what_the_server_shows(name, request, linked_maker):
     server.run("USE clocks", "UPDATE t SET c = NOW() + INTERVAL (a - 4) * 20 MINUTE")
     through.run("MIRROR TABLE clocks.t")
     pair.wait_live("clocks", "t")
-    oracle, ours = (rows.connect(it, database="clocks", read_timeout=120) for it in (server, through))
+    oracle, ours = (rows.connect(it, database="clocks") for it in (server, through))
     rows.ask(ours, "SET pelorus_max_staleness = 0")
-    rows.ask(ours, "SET pelorus_mirror_timeout = 60000")
+    rows.ask(ours, "SET pelorus_mirror_timeout = 120000")
     before = pair.state("clocks", "t")["Queries"]
     for statement in OF_ROWS:
         expected, given = rows.ask(oracle, statement), rows.ask(ours, statement)
@@ -211,7 +212,7 @@ def test_a_server_that_gets_another_zone(kind, linked_maker):
                    "INSERT INTO t VALUES (1, '2024-07-01 12:00:00')")
         through.run("MIRROR TABLE clocks.t")
         pair.wait_live("clocks", "t")
-        ask = ["SET pelorus_max_staleness = 0", "SET pelorus_mirror_timeout = 60000"]
+        ask = ["SET pelorus_max_staleness = 0", "SET pelorus_mirror_timeout = 120000"]
         query = "SELECT b, TIMESTAMPDIFF(HOUR, UTC_TIMESTAMP(), NOW()) FROM clocks.t"
 
         def shown(*more: str) -> tuple[str, int]:
@@ -233,7 +234,7 @@ def test_a_server_that_gets_another_zone(kind, linked_maker):
         assert set(answers) == {("2024-07-01 17:30:00", 5)}, answers
         server.run("SET GLOBAL time_zone = '-03:00'")
         moved = ("2024-07-01 09:00:00", -3)
-        wait_for("the zone", lambda: shown() == moved, 60)
+        wait_for("the zone", lambda: shown() == moved)
         # Sessions in which the server answers, too.
         assert shown("SET pelorus_mirrors = OFF") == moved
     finally:
@@ -252,7 +253,7 @@ def test_a_server_in_no_known_zone(linked_maker):
                    "INSERT INTO u VALUES (1, '2024-07-01 12:00:00')")
         through.run("MIRROR DATABASE clocks")
         pair.wait_live("clocks", "t", "u")
-        ask = ["SET pelorus_max_staleness = 0", "SET pelorus_mirror_timeout = 60000", "USE clocks"]
+        ask = ["SET pelorus_max_staleness = 0", "SET pelorus_mirror_timeout = 120000", "USE clocks"]
         assert str(through.run(*ask, "SELECT b FROM t")[0][0]) == "2024-07-01 14:00:00"
         assert str(through.run(*ask, "SELECT b FROM u")[0][0]) == "2024-07-01 12:00:00"
         counts = {name: row["Queries"] for name, row in pair.of_database("clocks").items()}
