@@ -42,7 +42,7 @@ class Start:
     def ready(self) -> "Start":
         """Waits until it has said all that it says at the start."""
         says = re.compile(r"^(linked|NOT linked|no server is linked)", re.M)
-        wait_for("the start", lambda: says.search(self.log()), 60, self.process)
+        wait_for("the start", lambda: says.search(self.log()), process=self.process)
         return self
 
     def log(self) -> str:
@@ -55,7 +55,7 @@ class Start:
 
     def connect(self, password: str) -> pymysql.Connection:
         return pymysql.connect(host="127.0.0.1", port=self.port, user="root", password=password,
-                               autocommit=True, read_timeout=60)
+                               autocommit=True, connect_timeout=60, read_timeout=600)
 
     def run(self, password: str, sql: str) -> tuple:
         with self.connect(password) as connection, connection.cursor() as cursor:
@@ -68,13 +68,13 @@ class Start:
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([binary(), *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([binary(), *arguments], capture_output=True, text=True, timeout=180)
 
 
 def test_the_password_is_shown_until_the_first_login(mariadb, tmp_path):
     # A start that fails after the accounts were made.
     failed = Start(tmp_path, config="[tls]\ncertificate = \"/no/such\"\nkey = \"/no/such\"\n")
-    failed.process.child.wait(60)
+    failed.process.child.wait(180)
     assert failed.process.child.returncode == 1
     assert (tmp_path / "data" / "accounts.json").exists()
     # One whose link has a wrong password.
@@ -188,11 +188,11 @@ def test_what_is_not_right_is_said(mariadb, tmp_path):
                   ("linked blind", "no databases"), ("WARN", "blind", "no databases"),
                   ("NOT linked away", "Connection refused"), ("NOT linked wrong", "Access denied"),
                   ("NOT linked unread", "not a regular file")]:
-        wait_for(" ".join(words), lambda: said(*words), 20, start.process)
+        wait_for(" ".join(words), lambda: said(*words), process=start.process)
     for words in [("WARN", "no_such_database", "shows a database of this name"),
                   ("WARN", "first_lab.no_such_table", "doesn't exist"),
                   ("WARN", "first_lab.v", "view")]:
-        wait_for(" ".join(words), lambda: said(*words), 20, start.process)
+        wait_for(" ".join(words), lambda: said(*words), process=start.process)
     assert ("first_lab",) in start.run("pw", "SHOW DATABASES")
     with start.connect("pw") as connection, connection.cursor() as cursor:
         cursor.execute(
