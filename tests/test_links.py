@@ -119,7 +119,7 @@ class InBackground:
         except BaseException as error:  # noqa: BLE001 - kept for the test
             self.error = error
 
-    def done(self, seconds: float = 180.0) -> "InBackground":
+    def done(self, seconds: float = 500.0) -> "InBackground":
         """Waits for the end."""
         self._thread.join(seconds)
         assert not self._thread.is_alive(), "the statement did not end"
@@ -161,7 +161,7 @@ class MoneyMover:
 
     def __exit__(self, *_) -> None:
         self._stop.set()
-        self._thread.join(60)
+        self._thread.join()
         self._connection.close()
 
 
@@ -174,7 +174,7 @@ def check_sums_never_waver(server, through, at_least: int) -> None:
         assert most_ranges(connection, statement) > 1, "the sum must be split to prove anything"
         with MoneyMover(server) as mover:
             seen = 0
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 300
             while seen < at_least or mover.moves < 200:
                 assert mover.error is None, mover.error
                 assert time.monotonic() < deadline, f"{seen} sums, {mover.moves} moves"
@@ -322,7 +322,7 @@ class TestReplicas:
                     (60000, "p" * 150),)
                 now = self.ranges(through)
                 return all(now[at] > before.get(at, 0) for at in addresses)
-            wait_for("both servers to have served ranges", both, 60)
+            wait_for("both servers to have served ranges", both)
 
     def test_a_lagging_replica_is_never_read_stale(self, cluster):
         primary, replica, through = cluster
@@ -341,7 +341,7 @@ class TestReplicas:
         connection = splitting(through)
         query = InBackground(connection, SLOW)
         wait_for("a range to run on the replica",
-                 lambda: running(replica) or not query.busy, 120)
+                 lambda: running(replica) or not query.busy)
         assert query.busy, f"it ended too soon: {query.rows} {query.error}"
         replica.kill()
         query.done()
@@ -359,7 +359,7 @@ class TestReplicas:
         replica.freeze()
         try:
             with splitting(through, database="link_lab") as connection:
-                query = InBackground(connection, "SELECT count(*) FROM wide").done(170)
+                query = InBackground(connection, "SELECT count(*) FROM wide").done()
                 assert query.error is None, query.error
                 assert query.rows == ((60000,),)
         finally:
@@ -382,7 +382,7 @@ class TestFailures:
         wait_for("the database", lambda: through.run("SELECT count(*) FROM link_lab.wide"))
         connection = splitting(through)
         query = InBackground(connection, SLOW)
-        wait_for("ranges to run", lambda: running(doomed) or not query.busy, 120)
+        wait_for("ranges to run", lambda: running(doomed) or not query.busy)
         assert query.busy, f"it ended too soon: {query.rows} {query.error}"
         doomed.kill()
         query.done()
@@ -474,7 +474,7 @@ class TestCancelling:
 
     def start(self, server, connection, statement: str = SLOW) -> InBackground:
         query = InBackground(connection, statement)
-        wait_for("ranges to run on the server", lambda: running(server) or not query.busy, 120)
+        wait_for("ranges to run on the server", lambda: running(server) or not query.busy)
         assert query.busy, f"it ended too soon: {query.rows} {query.error}"
         return query
 
@@ -531,11 +531,11 @@ class TestCancelling:
              f"SET pelorus_min_split_rows = 0; {SLOW}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         wait_for("ranges to run on the server",
-                 lambda: running(server) or child.poll() is not None, 120)
+                 lambda: running(server) or child.poll() is not None)
         assert child.poll() is None, child.communicate()
         child.send_signal(signal.SIGINT)
         wait_for("the server to stop", lambda: running(server) == 0)
-        child.communicate(timeout=60)
+        child.communicate(timeout=180)
         assert child.returncode != 0
 
     def test_a_time_limit(self, lab):
