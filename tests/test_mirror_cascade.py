@@ -258,7 +258,7 @@ def same_in_the_end(pair: Mirrored, database: str) -> None:
         pair.wait_live(database)
         same(pair, database)
         return True
-    wait_for("all tables to be the same", right, 60)
+    wait_for("all tables to be the same", right)
 
 
 def test_without_the_table_that_is_referred_to(own):
@@ -358,7 +358,7 @@ def test_while_the_tables_are_read(own):
         own.through.process.kill()
         own.through.start()
         own.wait_for_database("large")
-        own.wait_live("large", "p", "c", seconds=120)
+        own.wait_live("large", "p", "c")
         print({name: it["Loads"] for name, it in own.of_database("large").items()})
     finally:
         stop.set()

@@ -59,7 +59,7 @@ def test_every_character_of_every_charset(pair):
     pair.begin("characters", *fill(pair, found))
     tables = [f"of_{charset}" for charset in found]
     pair.through.run(*(f"MIRROR TABLE characters.{table}" for table in tables))
-    pair.wait_live("characters", *tables, seconds=120)
+    pair.wait_live("characters", *tables)
     pair.same_tables("characters", *tables)
     characters = pair.server.run("SELECT SUM(CHAR_LENGTH(v)) FROM of_gbk", database="characters")
     assert characters[0][0] > 24000
@@ -172,7 +172,7 @@ def test_changes_of_charsets(pair):
                    "MODIFY k CHAR(12) CHARACTER SET big5", "CONVERT TO CHARACTER SET utf8mb4"):
         pair.server.run(f"ALTER TABLE t {action}", "UPDATE t SET n = n + 1", database="changed")
         loads += 1
-        wait_for("a load", lambda: pair.state("changed", "t")["Loads"] == loads, 60)
+        wait_for("a load", lambda: pair.state("changed", "t")["Loads"] == loads)
         pair.wait_live("changed", "t")
         pair.same("changed", "SELECT * FROM t")
     pair.same("changed", "SELECT h, COUNT(*) FROM t GROUP BY h", "SELECT id FROM t WHERE u = 'ж6'")
@@ -211,7 +211,7 @@ def test_a_charset_alone_means_the_servers_collation(pair):
     pair.same("alone", *asked)
     pair.server.run("ALTER DATABASE alone CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
                     "ALTER TABLE u CONVERT TO CHARACTER SET DEFAULT", database="alone")
-    wait_for("a load", lambda: pair.state("alone", "u")["Loads"] == 2, 60)
+    wait_for("a load", lambda: pair.state("alone", "u")["Loads"] == 2)
     pair.wait_live("alone", "t", "u", "w")
     pair.same("alone", *asked)
     pair.through.run("UNMIRROR DATABASE alone")

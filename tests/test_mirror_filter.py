@@ -73,7 +73,7 @@ def wait_read(pair: Mirrored, database: str, table: str, loads: int) -> None:
         found = pair.state(database, table)
         assert found["Loads"] == loads and found["State"] == "live", found
         return True
-    wait_for(f"load {loads} of {table}", read, 60)
+    wait_for(f"load {loads} of {table}", read)
 
 
 def test_columns_that_are_left_out(pair):
@@ -349,7 +349,7 @@ def test_the_other_ways_to_the_mirror(pair, linked_maker):
     through = linked_maker(pair.server.url("ways"), name=f"pelorus-ways-{pair.server.kind}",
                            options=["--mirror", what])
     ours = Mirrored(pair.server, through)
-    wait_for("the mirror", lambda: ours.state("ways", "orders"), 60)
+    wait_for("the mirror", lambda: ours.state("ways", "orders"))
     ours.wait_live("ways", "orders")
     from_mirror(ours, "ways", "SELECT id, total FROM orders WHERE status = 'open'")
     from_server(ours, "ways", "SELECT id, total FROM orders", "SELECT secret FROM orders")
@@ -387,7 +387,7 @@ def test_kills_and_concurrent_writes(own, tmp_path):
     try:
         own.through.run("MIRROR TABLE busy.t EXCEPT COLUMNS (secret) WHERE s = 'b' AND n < 7")
         for _ in range(2):
-            wait_for("a part of the load", lambda: own.state("busy", "t")["Rows_loaded"] or 1, 60)
+            wait_for("a part of the load", lambda: own.state("busy", "t")["Rows_loaded"] or 1)
             own.through.process.kill()
             own.through.start()
             own.wait_for_database("busy")

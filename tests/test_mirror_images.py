@@ -305,7 +305,7 @@ class Writers:
     def __exit__(self, *_):
         self.stop.set()
         for thread in self.threads:
-            thread.join(60)
+            thread.join()
         assert not self.errors, self.errors
 
     def run(self, roll: random.Random) -> None:
@@ -368,10 +368,10 @@ def test_while_a_table_is_read(request, linked_maker, kind, keys, seed):
             through.start()
             pair.wait_for_database("parts")
         if not keys:
-            pair.wait_live("parts", "big", seconds=120)
+            pair.wait_live("parts", "big")
             print(pair.state("parts", "big"))
         time.sleep(2)
-    pair.wait_live("parts", "big", seconds=120)
+    pair.wait_live("parts", "big")
     print(pair.state("parts", "big"))
     check(pair, "parts", "big")
     through.stop()

@@ -61,7 +61,7 @@ def test_foreign_keys_and_rows_in_part(pair):
         pair.wait_live("together_keys", "parents", "children")
         pair.same_tables("together_keys", "parents", "children")
         return True
-    wait_for("the same rows", same, 30)
+    wait_for("the same rows", same)
     pair.through.run("UNMIRROR DATABASE together_keys")
 
 

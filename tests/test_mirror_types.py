@@ -284,7 +284,7 @@ def test_values_that_are_only_shown(pair):
     text = {"mysql": "ALTER TABLE t MODIFY v VARBINARY(99)", "mariadb": "ALTER TABLE t MODIFY u CHAR(40)"}
     pair.server.run(text[pair.server.kind], "INSERT INTO t SELECT id + 1000, "
                     f"{all_names}, n, more FROM t", database="shown")
-    wait_for("a second load", lambda: pair.state("shown", "t")["Loads"] == 2, 60)
+    wait_for("a second load", lambda: pair.state("shown", "t")["Loads"] == 2)
     pair.wait_live("shown", "t")
     pair.same("shown", "SELECT * FROM t")
     pair.through.run("UNMIRROR TABLE shown.t")
@@ -344,14 +344,14 @@ def test_defaults_that_are_calls(mariadb, pelorus_mariadb):
                     "ALTER TABLE t ALTER e SET DEFAULT abs(-3)", "INSERT INTO t (id) VALUES (4)",
                     database="calls")
     # The copy does not compute such defaults: the table is read anew.
-    wait_for("a load", lambda: pair.state("calls", "t")["Loads"] > 1, 60)
+    wait_for("a load", lambda: pair.state("calls", "t")["Loads"] > 1)
     pair.wait_live("calls", "t")
     pair.same("calls", "SELECT * FROM t")
     for column in columns:
         loads = pair.state("calls", "w")["Loads"]
         pair.server.run(f"ALTER TABLE w ADD {column}", "INSERT INTO w (id) SELECT MAX(id) + 1 FROM w",
                         database="calls")
-        wait_for("a load", lambda: pair.state("calls", "w")["Loads"] > loads, 60)  # noqa: B023
+        wait_for("a load", lambda: pair.state("calls", "w")["Loads"] > loads)  # noqa: B023
         pair.wait_live("calls", "w")
         pair.same("calls", "SELECT * FROM w")
     pair.through.run("UNMIRROR TABLE calls.t, calls.w")
