@@ -61,7 +61,7 @@ def run_client(command: list[str], server, *more: str, sql: str = "", password=N
     return subprocess.run(
         [*command, "-h", "127.0.0.1", "-P", str(server.port), "-u", "root", f"-p{password}",
          "--default-character-set=utf8mb4", *more],
-        input=sql, capture_output=True, text=True, encoding="utf-8", timeout=120)
+        input=sql, capture_output=True, text=True, encoding="utf-8", timeout=600)
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "mysql"])

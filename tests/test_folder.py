@@ -18,7 +18,7 @@ def _second(server) -> subprocess.CompletedProcess:
     """What a second Pelorus says that is started on the folder of a running one."""
     command = server.command()
     command[command.index("--listen") + 1] = f"127.0.0.1:{processes.free_port()}"
-    return subprocess.run(command, capture_output=True, text=True, timeout=60,
+    return subprocess.run(command, capture_output=True, text=True, timeout=180,
                           stdin=subprocess.DEVNULL, check=False)
 
 

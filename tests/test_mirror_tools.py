@@ -109,7 +109,7 @@ def test_a_table_is_changed_under_an_application(pair: Mirrored, program):
         for alter in ALTERS:
             before = made[0]
             done = subprocess.run(program(pair.server, database, alter), stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=900)
             assert done.returncode == 0, done.stdout[-4000:]
             assert made[0] > before, "nothing was changed meanwhile"
             pair.wait_live(database, "orders")

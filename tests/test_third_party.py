@@ -101,7 +101,7 @@ def test_duckdb_attaches(shop):
         done = subprocess.run(
             [sys.executable, "-c", script, str(machine.ATTACHED), str(through.port),
              pelorus.ROOT_PASSWORD, database],
-            capture_output=True, text=True, timeout=300)
+            capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stderr
         assert done.stdout.split("\n")[:2] == ["1", "[(3, Decimal('4.75'))]"], done.stdout
 
@@ -114,7 +114,7 @@ def test_mydumper_takes_its_global_lock(shop, tmp_path):
             [mydumper, "--host", "127.0.0.1", "--port", str(through.port), "--user", "root",
              "--password", pelorus.ROOT_PASSWORD, "--database", database, "--threads", "3",
              "--outputdir", str(tmp_path / database)],
-            capture_output=True, text=True, timeout=300)
+            capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stderr
         assert "CRITICAL" not in done.stderr, done.stderr
         files = {path.name for path in (tmp_path / database).iterdir()}
@@ -146,7 +146,7 @@ def test_flush_tables_with_read_lock_keeps_writers_out(shop):
             cursor.execute("UNLOCK TABLES")
             assert not written.is_set()
             second.execute("UNLOCK TABLES")
-        writer.join(60)
+        writer.join(180)
         assert written.is_set()
     through.run("DELETE FROM own_parties.item WHERE id = 50")
 
@@ -273,7 +273,7 @@ def test_haproxy_finds_the_server_healthy(shop):
             return answer.splitlines()[2].split()[5:12]
         # Operational state 2 is "running", check result 3 is "passed".
         wait_for("HAProxy's check to pass", lambda: state()[0] == "2" and state()[6] == "3",
-                 30, proxy)
+                 process=proxy)
         connection = pymysql.connect(host="127.0.0.1", port=front, user="root",
                                      password=pelorus.ROOT_PASSWORD)
         with connection, connection.cursor() as cursor:

@@ -40,7 +40,7 @@ def data(server, tmp_path_factory):
 
 def _run(server, *words) -> subprocess.CompletedProcess:
     return subprocess.run([server.command()[0], *map(str, words)], capture_output=True, text=True,
-                          errors="replace", timeout=60, check=False)
+                          errors="replace", timeout=180, check=False)
 
 
 def _last_line(done: subprocess.CompletedProcess) -> str:
@@ -139,7 +139,7 @@ def test_a_start_without_a_catalog_says_what_to_do(server):
     whole = catalog.read_bytes()
     for content in (b"", b"\xa5" * 8192 + whole[8192:]):
         catalog.write_bytes(content)
-        done = subprocess.run(server.command(), capture_output=True, text=True, timeout=60,
+        done = subprocess.run(server.command(), capture_output=True, text=True, timeout=180,
                               stdin=subprocess.DEVNULL, check=False)
         assert done.returncode == 1
         assert "put back the original file, or restore the data folder" in done.stderr, done.stderr

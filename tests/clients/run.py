@@ -66,7 +66,7 @@ def main() -> int:
         for command in commands:
             command = [machine.find(command[0]) or command[0], *command[1:]]
             done = subprocess.run(command, cwd=HERE / folder, env=environment,
-                                  stdin=subprocess.DEVNULL, timeout=1200)
+                                  stdin=subprocess.DEVNULL, timeout=3600)
             if done.returncode != 0:
                 failed.append(name)
                 break

@@ -87,7 +87,7 @@ class Runs:
             "PATH": os.pathsep.join([os.environ.get("PATH", ""), *machine.PATH_MORE]),
             **self.tool.environment}
         done = subprocess.run([*self.tool.command, phase], cwd=HERE / self.tool.folder, env=environment,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, \
             f"{self.tool.name} {phase} on {where.name}:\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
         return done.stdout.splitlines()

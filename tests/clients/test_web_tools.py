@@ -42,7 +42,7 @@ class Browser:
     def get(self, path: str, fields: dict[str, str] | None = None) -> str:
         """The text of a page; with fields, a form is sent."""
         body = urllib.parse.urlencode(fields).encode() if fields else None
-        with self.opener.open(self.base + path, body, timeout=120) as answer:
+        with self.opener.open(self.base + path, body, timeout=600) as answer:
             return answer.read().decode()
 
 
@@ -68,7 +68,7 @@ def web(request, tmp_path_factory):
         process = Process("php", [php, *options, "-S", f"127.0.0.1:{port}", "-t", str(folder)], log, dict(os.environ))
         running.append(process)
         browser = Browser(port)
-        wait_for("PHP's web server to answer", lambda: browser.get("") or True, 30, process)
+        wait_for("PHP's web server to answer", lambda: browser.get("") or True, process=process)
         return browser
     yield serve
     for process in running:
