@@ -11,7 +11,7 @@ from pelorus_tools.processes import wait_for
 
 READER, PASSWORD = "attacker", "Att4cker-Passw0rd"
 # Bounds what an attack may wait for: a lock that was taken after all shows as a failure.
-PATIENCE = 60
+PATIENCE = 300
 
 # {d} is the database under attack; {t} its table.
 STATEMENTS = [
