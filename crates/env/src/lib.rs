@@ -1,4 +1,4 @@
-//! The environment behind traits: clock, randomness, small files, and the disk under native tables.
+//! Traits for the environment: clock, randomness, small files, and the disk under native tables.
 //!
 //! Everything below the `pelorus` binary uses an [`Env`] instead of the operating system, so that a
 //! simulated run can repeat exactly and can inject faults.
