@@ -419,13 +419,10 @@ impl Definer {
         }
         let mut found = Vec::new();
         let mut missing = Vec::new();
-        let mut named = HashSet::new();
+        // Whether the database is written or the current one makes no difference.
+        self.check_unique(&drop.tables)?;
         for name in &drop.tables {
             let database = self.database_of(name)?;
-            // Whether the database is written or the current one makes no difference.
-            if !named.insert((database, name.name.as_str())) {
-                return Err(not_unique(&name.name));
-            }
             if !self.catalog.has(database) && !drop.if_exists {
                 return Err(unknown_database(database));
             }
@@ -657,7 +654,7 @@ pub(super) fn first_number(definition: &TableDefinition) -> Result<Option<u64>> 
 }
 
 /// 1066.
-fn not_unique(table: &str) -> Error {
+pub(super) fn not_unique(table: &str) -> Error {
     Error::new(Code::NonUniqueTable, format!("Not unique table/alias: '{table}'"))
 }
 

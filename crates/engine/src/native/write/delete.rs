@@ -18,6 +18,7 @@ use super::storage_form::stored_keys;
 use super::update::{Wanted, named, order_and_limit, refuse_version, single};
 use super::warnings::Warnings;
 use super::{Plan, Report, Statement};
+use crate::native::ddl::not_unique;
 use crate::native::definition::NativeDef;
 
 impl Statement<'_> {
@@ -129,11 +130,6 @@ impl Statement<'_> {
         };
         (is_same_database && alias == target.name).then_some((table, alias))
     }
-}
-
-/// Error 1066.
-fn not_unique(name: &str) -> Error {
-    Error::new(Code::NonUniqueTable, format!("Not unique table/alias: '{name}'"))
 }
 
 /// Rows without those that an outer join has put there: a column of their key is NULL.
