@@ -29,7 +29,7 @@ test-rust: ## The Rust tests (the tidy check is one of them), with real servers 
 	@python3 scripts/setup.py test
 	cargo build --release --package pelorus-server
 	cargo test --release --workspace --no-run
-	$(VENV_PYTHON) -m pelorus_tools.with_servers cargo test --release --workspace
+	$(VENV_PYTHON) -m pelorus_tools.with_servers $(VENV_PYTHON) -m pelorus_tools.rust_tests
 
 TESTS ?= tests
 # The tests mostly wait, so two processes share the files, each with servers of its own. What is a

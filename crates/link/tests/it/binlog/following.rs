@@ -5,7 +5,9 @@ use std::time::Duration;
 use pelorus_env::Env;
 use pelorus_link::{Format, Link, LinkConfig, Pinned, TlsMode};
 
-use super::{HEARTBEAT, ROTATE, alone, holds, insert, links, next, request, tables, until};
+use super::{
+    HEARTBEAT, ROTATE, alone, holds, insert, links, next, request, tables, text_of, until,
+};
 use crate::servers::{DATABASE, address, config, run, settings, sources, variable};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,16 +79,16 @@ async fn an_event_beyond_16_mib_comes_whole() {
     let _alone = alone().await;
     for link in links("large").await {
         run(&link, "DROP TABLE IF EXISTS larger").await;
-        run(&link, "CREATE TABLE larger (a LONGBLOB, b LONGBLOB, c LONGBLOB, v VARCHAR(9))").await;
+        run(&link, "CREATE TABLE larger (a LONGBLOB, b LONGBLOB, c LONGBLOB, v VARCHAR(99))").await;
         let position = link.binlog_position(&tables("large")).await.unwrap();
         let mut follower = link.follow(&request(position)).await.unwrap();
         let text = |letter| format!("REPEAT('{letter}', 12000000)");
         let (a, b, c) = (text('a'), text('b'), text('c'));
-        run(&link, &format!("INSERT INTO larger VALUES ({a}, {b}, {c}, 'z;')")).await;
+        run(&link, &format!("INSERT INTO larger VALUES ({a}, {b}, {c}, '{}')", text_of("z"))).await;
         let events = until(&mut follower, "z").await;
         let event = events.last().unwrap();
         let count = |letter| event.iter().filter(|byte| **byte == letter).count();
-        assert!(event.len() > 36_000_000);
+        assert!(event.len() > 36_000_000, "an event of {} bytes", event.len());
         assert!(
             [b'a', b'b', b'c'].into_iter().all(|l| (12_000_000..12_001_000).contains(&count(l)))
         );
@@ -109,8 +111,8 @@ async fn encrypted_lines_carry_the_same() {
         }
         let position = encrypted.binlog_position(&tables("encrypted")).await.unwrap();
         let mut follower = encrypted.follow(&request(position)).await.unwrap();
-        let insert = "INSERT INTO encrypted VALUES (REPEAT('x', 90)), ('a;')";
-        run(&link, insert).await;
+        let text = text_of("a");
+        run(&link, &format!("INSERT INTO encrypted VALUES (REPEAT('x', 90)), ('{text}')")).await;
         until(&mut follower, "a").await;
     }
 }
@@ -154,7 +156,7 @@ async fn positions_with_tags_are_understood() {
         }
         let mut pinned = link.pin().await.unwrap();
         let tagged = async |pinned: &mut Pinned, marker: &str| {
-            let insert = format!("INSERT INTO tagged VALUES ('{marker};')");
+            let insert = format!("INSERT INTO tagged VALUES ('{}')", text_of(marker));
             for sql in ["SET SESSION gtid_next = 'AUTOMATIC:blue'", &insert] {
                 pinned.execute(&settings(), sql, Format::Text).await.unwrap();
             }
