@@ -8,7 +8,8 @@ use sqlparser::ast::{
 };
 
 use crate::Mode;
-use crate::statement::{Scope, TableName, system_variable};
+use crate::statement::name::TableName;
+use crate::statement::set::{Scope, system_variable};
 
 mod tables;
 mod walk;

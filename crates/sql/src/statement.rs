@@ -13,64 +13,23 @@ pub(crate) mod cursor;
 mod data;
 mod define;
 pub mod mirror;
+pub mod name;
 mod read;
 pub mod server;
 pub mod set;
 pub mod show;
 mod timed;
 
-pub use account::{
-    Account, Authentication, LockTime, Method, Require, UserName, UserOptions, UserSpec,
-};
+pub use account::{Authentication, LockTime, Method, Require, UserOptions, UserSpec};
 pub use data::References;
 pub use mirror::{MirrorAction, MirrorColumns, MirrorFilter, MirrorStatement, MirrorTarget};
+pub use name::{Account, Secret, TableName, UserName};
 pub use server::{AlterServer, CreateServer, ServerOptions};
 pub use set::{Assignment, Charset, Isolation, Scope, SetValue, Target, system_variable};
 pub use show::{Show, ShowKind};
 
 pub use data::{calls, references};
 pub use timed::timed;
-
-/// A name that may be qualified by a database.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TableName {
-    /// The database as written.
-    pub database: Option<String>,
-    /// The name as written, quotes taken off.
-    pub name: String,
-}
-
-/// A password on its way through: never printed.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Keeps a text from being printed.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// Keeps bytes from being printed: each becomes the character of its number.
-    pub fn of_bytes(bytes: &[u8]) -> Self {
-        Self(bytes.iter().copied().map(char::from).collect())
-    }
-
-    /// The text itself.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// The bytes of a secret that was made of some.
-    pub fn bytes(&self) -> Vec<u8> {
-        self.0.chars().filter_map(|char| u8::try_from(u32::from(char)).ok()).collect()
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
-    }
-}
 
 /// A classified statement.
 #[derive(Clone, Debug, PartialEq, Eq)]

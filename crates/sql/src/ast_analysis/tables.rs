@@ -8,7 +8,7 @@ use sqlparser::ast::{
 };
 
 use super::{Node, table_name, walk_query};
-use crate::statement::TableName;
+use crate::statement::name::TableName;
 
 /// A table that a query reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

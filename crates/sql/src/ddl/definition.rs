@@ -4,7 +4,7 @@ use sqlparser::ast::Expr;
 
 use super::partition::Partitioning;
 use crate::parse::Parsed;
-use crate::statement::TableName;
+use crate::statement::name::TableName;
 
 /// An expression: its tree and its text, comments taken out and blanks made one.
 #[derive(Clone, Debug, PartialEq)]

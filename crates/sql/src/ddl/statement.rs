@@ -9,7 +9,7 @@ use super::definition::{
 use super::partition::{PartitionDefinition, Partitioning};
 use crate::parse::Parsed;
 use crate::parse::cursor::Parser;
-use crate::statement::TableName;
+use crate::statement::name::TableName;
 
 /// A statement about databases or tables.
 #[derive(Clone, Debug, PartialEq)]

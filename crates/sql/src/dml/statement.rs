@@ -5,7 +5,7 @@ use sqlparser::ast::{Expr, OrderByExpr, SelectItem, TableWithJoins, With};
 use super::fields::FileFormat;
 use super::rows::Rows;
 use crate::parse::Parsed;
-use crate::statement::TableName;
+use crate::statement::name::TableName;
 
 /// `column = value`
 #[derive(Clone, Debug, PartialEq)]

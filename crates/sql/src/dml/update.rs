@@ -4,7 +4,7 @@ use sqlparser::ast::{Expr, OrderByExpr, TableWithJoins, With};
 
 use super::statement::{Assigned, Assignment, Delete, Returning, Update};
 use crate::parse::cursor::{Parser, Result};
-use crate::statement::TableName;
+use crate::statement::name::TableName;
 
 impl Parser<'_> {
     /// The part after `UPDATE`.

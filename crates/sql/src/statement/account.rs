@@ -2,28 +2,11 @@
 
 use pelorus_error::{Code, Error};
 
-use super::{AlterUser, CreateUser, DropUser, Grant, Secret, SetPassword, Statement};
+use super::name::{Secret, UserName};
+use super::{AlterUser, CreateUser, DropUser, Grant, SetPassword, Statement};
 use crate::lexer::TokenKind;
 use crate::parse::Unparsed;
 use crate::parse::cursor::{Parser, Result};
-
-/// A user at a host.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Account {
-    /// The user.
-    pub user: String,
-    /// The host; `%` when not said.
-    pub host: String,
-}
-
-/// Whom a statement names.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum UserName {
-    /// `CURRENT_USER` or `USER()`, or no account given.
-    Current,
-    /// An account.
-    Account(Account),
-}
 
 /// How an account proves itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Parsing helpers that statements share: names, strings, accounts, the text of expressions.
 
-use super::{Account, TableName, UserName};
+use super::name::{Account, TableName, UserName};
 use crate::lexer::TokenKind;
 use crate::literal;
 use crate::parse::cursor::{Parser, Result};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::TableName;
+use super::name::TableName;
 use crate::Mode;
 use crate::lexer::{self, Token, TokenKind};
 use crate::parse::words;

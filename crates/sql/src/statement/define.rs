@@ -1,8 +1,9 @@
 //! Classifies `CREATE`, `ALTER`, `DROP`, `TRUNCATE` and `RENAME`.
 
 use super::data::tables_of;
+use super::name::TableName;
 use super::read::bare;
-use super::{Ddl, DdlAction, Statement, TableName};
+use super::{Ddl, DdlAction, Statement};
 use crate::lexer::Token;
 use crate::parse::cursor::{Parser, Result};
 
@@ -55,7 +56,7 @@ impl Parser<'_> {
             return self.user(verb, or_replace);
         }
         if verb == "ALTER" && !or_replace && self.take_word("MIRROR") {
-            return self.alter_mirror();
+            return self.alter_mirror().map(Statement::Mirror);
         }
         let action = match verb {
             "CREATE" => DdlAction::Create,

@@ -1,6 +1,6 @@
 //! Parses statements about mirrors: live copies of linked tables.
 
-use super::{Statement, TableName};
+use super::name::TableName;
 use crate::Mode;
 use crate::ddl::TableDefinition;
 use crate::literal::name;
@@ -141,7 +141,7 @@ pub enum MirrorAction {
 
 impl Parser<'_> {
     /// Parses the text after `MIRROR`.
-    pub(super) fn mirror(&mut self) -> Result<Statement> {
+    pub(super) fn mirror(&mut self) -> Result<MirrorStatement> {
         self.advance();
         let (target, if_not_exists) = self.mirror_target(true)?;
         let filter = self.mirror_filter()?;
@@ -160,7 +160,7 @@ impl Parser<'_> {
             );
         }
         self.finish()?;
-        Ok(Statement::Mirror(MirrorStatement::Create { target, if_not_exists, filter, layout }))
+        Ok(MirrorStatement::Create { target, if_not_exists, filter, layout })
     }
 
     /// `[COLUMNS (c, ...) | EXCEPT COLUMNS (c, ...)] [WHERE condition]`
@@ -183,11 +183,11 @@ impl Parser<'_> {
     }
 
     /// Parses the text after `UNMIRROR`.
-    pub(super) fn unmirror(&mut self) -> Result<Statement> {
+    pub(super) fn unmirror(&mut self) -> Result<MirrorStatement> {
         self.advance();
         let (target, if_exists) = self.mirror_target(false)?;
         self.finish()?;
-        Ok(Statement::Mirror(MirrorStatement::Drop { target, if_exists }))
+        Ok(MirrorStatement::Drop { target, if_exists })
     }
 
     /// `IF [NOT] EXISTS` may stand before and after the kind.
@@ -224,7 +224,7 @@ impl Parser<'_> {
     }
 
     /// Parses the text after `ALTER MIRROR`.
-    pub(super) fn alter_mirror(&mut self) -> Result<Statement> {
+    pub(super) fn alter_mirror(&mut self) -> Result<MirrorStatement> {
         let target = self.existing_mirrors()?;
         let action = match () {
             () if self.take_word("PAUSE") => MirrorAction::Pause,
@@ -233,14 +233,14 @@ impl Parser<'_> {
             () => return self.unexpected(),
         };
         self.finish()?;
-        Ok(Statement::Mirror(MirrorStatement::Alter { target, action }))
+        Ok(MirrorStatement::Alter { target, action })
     }
 
     /// Parses the text after `CHECK MIRROR`.
-    pub(super) fn check_mirror(&mut self) -> Result<Statement> {
+    pub(super) fn check_mirror(&mut self) -> Result<MirrorStatement> {
         let target = self.existing_mirrors()?;
         let repair = self.take_word("REPAIR");
         self.finish()?;
-        Ok(Statement::Mirror(MirrorStatement::Check { target, repair }))
+        Ok(MirrorStatement::Check { target, repair })
     }
 }

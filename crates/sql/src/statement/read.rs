@@ -93,8 +93,8 @@ impl Parser<'_> {
             "ANALYZE" | "CHECK" | "CHECKSUM" | "OPTIMIZE" | "REPAIR" | "CACHE" => {
                 self.maintenance(&word)
             }
-            "SHOW" => self.show(),
-            "SET" => self.set(),
+            "SHOW" => self.show().map(|show| Statement::Show(Box::new(show))),
+            "SET" => self.set_statement(),
             "USE" => self.one_name(Statement::Use),
             "BEGIN" => self.begin(),
             "START" => self.start(),
@@ -119,8 +119,8 @@ impl Parser<'_> {
                 self.finish()?;
                 Ok(Statement::Help(topic))
             }
-            "MIRROR" => self.mirror(),
-            "UNMIRROR" => self.unmirror(),
+            "MIRROR" => self.mirror().map(Statement::Mirror),
+            "UNMIRROR" => self.unmirror().map(Statement::Mirror),
             "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "RENAME" => self.definition(&word),
             "GRANT" | "REVOKE" => self.grant(),
             "FLUSH" => {
@@ -342,11 +342,21 @@ impl Parser<'_> {
         Ok(ExplainTarget::Statement(text, Box::new(statement)))
     }
 
+    /// `SET`, `SET PASSWORD`.
+    fn set_statement(&mut self) -> Result<Statement> {
+        if !self.is_word_at(1, "PASSWORD") || self.is_symbol_at(2, ".") {
+            return self.set().map(Statement::Set);
+        }
+        self.advance();
+        self.advance();
+        self.set_password()
+    }
+
     /// `ANALYZE TABLE`, or MariaDB's `ANALYZE statement`.
     fn maintenance(&mut self, verb: &str) -> Result<Statement> {
         self.advance();
         if verb == "CHECK" && self.take_word("MIRROR") {
-            return self.check_mirror();
+            return self.check_mirror().map(Statement::Mirror);
         }
         let is_logged = matches!(verb, "ANALYZE" | "OPTIMIZE" | "REPAIR");
         if is_logged && !self.take_word("NO_WRITE_TO_BINLOG") {

@@ -1,6 +1,7 @@
 //! Parses `CREATE SERVER`, `ALTER SERVER`, `DROP SERVER`.
 
-use super::{DropServer, Secret, Statement};
+use super::name::Secret;
+use super::{DropServer, Statement};
 use crate::lexer::TokenKind;
 use crate::parse::cursor::{Parser, Result};
 

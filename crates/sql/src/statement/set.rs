@@ -1,6 +1,5 @@
 //! Parses `SET`: variables, character sets, transactions.
 
-use super::Statement;
 use super::cursor::variable_name;
 use crate::lexer::{TokenKind, unquote_name};
 use crate::parse::cursor::{Parser, Result};
@@ -107,28 +106,24 @@ pub enum Assignment {
 }
 
 impl Parser<'_> {
-    /// `SET ...`
-    pub(super) fn set(&mut self) -> Result<Statement> {
+    /// `SET ...`, without `SET PASSWORD`.
+    pub(super) fn set(&mut self) -> Result<Vec<Assignment>> {
         self.advance();
-        if self.is_word("PASSWORD") && !self.is_symbol_at(1, ".") {
-            self.advance();
-            return self.set_password();
-        }
         for words in [["DEFAULT", "ROLE"], ["RESOURCE", "GROUP"]] {
             if self.take_words(&words) {
                 self.rest_words();
-                return Ok(Statement::Set(vec![Assignment::Other(words.join(" "))]));
+                return Ok(vec![Assignment::Other(words.join(" "))]);
             }
         }
         for word in ["ROLE", "STATEMENT"] {
             if self.is_word(word) && !self.is_symbol_at(1, "=") {
-                return Ok(Statement::Set(vec![Assignment::Other(word.to_owned())]));
+                return Ok(vec![Assignment::Other(word.to_owned())]);
             }
         }
         let mut scope = Scope::Session;
         let assignments = self.list(|parser| parser.assignment(&mut scope))?;
         self.finish()?;
-        Ok(Statement::Set(assignments))
+        Ok(assignments)
     }
 
     fn assignment(&mut self, scope: &mut Scope) -> Result<Assignment> {

@@ -1,6 +1,6 @@
 //! Parses `SHOW`: every kind that MySQL has.
 
-use super::{Statement, TableName, UserName};
+use super::name::{TableName, UserName};
 use crate::lexer::TokenKind;
 use crate::parse::cursor::{Parser, Result};
 
@@ -211,7 +211,7 @@ const KINDS: &[(&[&str], ShowKind, Tail)] = &[
 
 impl Parser<'_> {
     /// `SHOW ...`
-    pub(super) fn show(&mut self) -> Result<Statement> {
+    pub(super) fn show(&mut self) -> Result<Show> {
         self.advance();
         let mut show = Show {
             kind: ShowKind::Other,
@@ -236,7 +236,7 @@ impl Parser<'_> {
         }
         self.show_kind(&mut show)?;
         self.finish()?;
-        Ok(Statement::Show(Box::new(show)))
+        Ok(show)
     }
 
     fn show_kind(&mut self, show: &mut Show) -> Result<()> {
