@@ -24,9 +24,11 @@ const LAYERS: &[(&str, u8)] = &[
     ("pelorus-link", 3),
     ("pelorus-query", 4),
     ("pelorus-mirror", 4),
-    ("pelorus-engine", 5),
-    ("pelorus-mysql-server", 6),
-    ("pelorus-server", 7),
+    ("pelorus-result", 4),
+    ("pelorus-native", 5),
+    ("pelorus-engine", 6),
+    ("pelorus-mysql-server", 7),
+    ("pelorus-server", 8),
     ("pelorus-bench", 9),
     ("xtask", 9),
 ];
@@ -34,14 +36,16 @@ const LAYERS: &[(&str, u8)] = &[
 /// Crates by the beginning of their name, each with the crates that may depend on them.
 const FENCES: &[(&str, &[&str])] = &[
     ("datafusion", &["pelorus-query", "pelorus-engine"]),
-    ("sqlparser", &["pelorus-sql", "pelorus-query", "pelorus-engine"]),
+    ("sqlparser", &["pelorus-sql", "pelorus-query", "pelorus-native", "pelorus-engine"]),
     ("clap", &["pelorus-server", "pelorus-bench"]),
     ("toml", &["pelorus-server"]),
     ("rustls", &["pelorus-link", "pelorus-mysql-server", "pelorus-server"]),
     ("tokio-rustls", &["pelorus-link", "pelorus-mysql-server"]),
-    // The edge speaks to the engine and its codec only.
+    // The edge speaks to the engine and its codec only, and native tables know no other server.
     ("pelorus-link", &["pelorus-query", "pelorus-mirror", "pelorus-engine", "pelorus-server"]),
-    ("pelorus-query", &["pelorus-engine"]),
+    ("pelorus-mirror", &["pelorus-engine"]),
+    ("pelorus-native", &["pelorus-engine"]),
+    ("pelorus-query", &["pelorus-native", "pelorus-engine"]),
 ];
 
 pub(crate) fn check(metadata: &Metadata) -> anyhow::Result<Vec<String>> {

@@ -53,7 +53,12 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
     ),
     (
         "Target::Primary",
-        &["link", "query", "crates/engine/src/session/show.rs", "crates/engine/src/info/linked.rs"],
+        &[
+            "link",
+            "query",
+            "crates/engine/src/session/show.rs",
+            "crates/engine/src/info/remote_columns.rs",
+        ],
     ),
     (
         "unsafe {",

@@ -3,11 +3,12 @@
 //! Privileges are not finer than that: an account may do everything or only read. A password is
 //! stored as the hash of its authentication plugin.
 
+mod account;
 mod failures;
 mod first;
 pub(crate) mod format;
 mod hash;
-mod name;
+pub(crate) mod name;
 mod reach;
 
 use std::net::IpAddr;
@@ -23,62 +24,13 @@ use pelorus_sql::statement::LockTime;
 use crate::api::Credential;
 use crate::config::RootPassword;
 
+pub(crate) use account::{Account, Change};
 pub use first::reset_password;
 pub(crate) use hash::{DEFAULT_PLUGIN, Proof};
 pub(crate) use name::AccountName;
 pub(crate) use reach::Reach;
 
 use failures::Failures;
-
-/// One account.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Account {
-    /// Its name.
-    pub(crate) name: AccountName,
-    /// The authentication plugin.
-    pub(crate) plugin: String,
-    /// The bytes that the plugin stores; empty if the account has no password.
-    pub(crate) authentication: Vec<u8>,
-    /// It may only read.
-    pub(crate) read_only: bool,
-    /// It may not log in.
-    pub(crate) locked: bool,
-    /// Its connections must be encrypted.
-    pub(crate) require_ssl: bool,
-    /// After so many failed logins in a row it is locked; 0 is no limit.
-    pub(crate) failed_login_attempts: u16,
-    /// How long it is locked then.
-    pub(crate) password_lock_time: LockTime,
-    /// When the password was set, in seconds since 1970.
-    pub(crate) password_changed: u64,
-}
-
-impl std::fmt::Debug for Account {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Account").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// The changes of `CREATE USER` and `ALTER USER` to an account; `None` leaves an attribute
-/// unchanged.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Change {
-    pub(crate) proof: Option<Proof>,
-    pub(crate) read_only: Option<bool>,
-    pub(crate) locked: Option<bool>,
-    pub(crate) require_ssl: Option<bool>,
-    pub(crate) failed_login_attempts: Option<u16>,
-    pub(crate) password_lock_time: Option<LockTime>,
-}
-
-impl Change {
-    /// Whether failed logins are counted from the beginning after it, as in MySQL.
-    fn forgets_failures(&self) -> bool {
-        self.locked == Some(false)
-            || self.failed_login_attempts.is_some()
-            || self.password_lock_time.is_some()
-    }
-}
 
 /// The accounts of one server; every change is on disk before it counts.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pelorus_env::Env;
 use pelorus_error::Result;
 
-use crate::accounts::AccountName;
+use crate::accounts::name::AccountName;
 use crate::mirror::wanted::Wanted;
 use crate::variables::Globals;
 

@@ -11,25 +11,24 @@ use parking_lot::Mutex;
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
+use pelorus_mirror::FindLink;
 use pelorus_mirror::Mirrors;
-use pelorus_mirror::control::mirrors::FindLink;
+use pelorus_native::Catalog;
 use pelorus_query::Scratch;
+use pelorus_result::kill::Handle;
 
 use crate::accounts::{Account, AccountName, Accounts, Reach};
 use crate::api::{Credential, Login};
 use crate::config::{EngineConfig, LoginDelay, SERVER_VERSION, SecretSources, Settings};
 use crate::global_read_lock::GlobalReadLock;
-use crate::handle::Handle;
-use crate::info::RemoteInfo;
+use crate::info::remote_columns::RemoteInfo;
 use crate::links::Links;
 use crate::memory::{self, Budgets, Memory, SpillBudgets};
 use crate::mirror::copies::EngineCopies;
-use crate::mirror::wanted::Wanted;
-use crate::native::Catalog;
+use crate::mirror::wanted::{Place, Wanted};
+use crate::mirror::zones::Zones;
 use crate::processlist::{Activity, Process, Processes};
 use crate::servers::{Server, Servers};
-use crate::session::Session;
-use crate::session::mirror::Zones;
 use crate::status::Counters;
 use crate::user_locks::UserLocks;
 use crate::variables::{Globals, VarValue, check, find};
@@ -156,7 +155,7 @@ impl Engine {
         engine.mirrors.start();
         let wanted = Wanted::new(config.mirrors)?;
         tokio::spawn(watch(Arc::downgrade(&engine), wanted));
-        tokio::spawn(memory::keep_within(Arc::downgrade(&engine)));
+        tokio::spawn(memory::keep_within(Arc::downgrade(&engine.globals)));
         Ok(engine)
     }
 
@@ -307,31 +306,26 @@ impl Engine {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Begins a session for a client whose password the edge has verified.
+    /// Enters a client whose password the edge has verified into the list of sessions.
     ///
     /// # Errors
-    /// Too many connections (1040), unknown database (1049), an account that is gone (1045).
-    pub async fn connect(self: &Arc<Self>, id: u64, login: Login) -> Result<Session> {
+    /// Too many connections (1040).
+    pub(crate) fn enter(&self, id: u64, login: &Login) -> Result<Arc<Process>> {
         let activity =
             Activity { command: "Sleep", since: self.env.clock.monotonic(), ..Activity::default() };
         let process = Arc::new(Process::new(Handle::new(id), activity));
         // As in MySQL, one place more is kept for those who can make room.
-        let reserved = usize::from(self.account_of(&login).is_ok_and(|account| !account.read_only));
+        let reserved = usize::from(self.account_of(login).is_ok_and(|account| !account.read_only));
         if !self.processes.add(process.clone(), self.settings().max_connections + reserved) {
             return Err(Error::new(Code::TooManyConnections, "Too many connections"));
         }
         // Ordering: counts are only looked at by people.
         self.most_sessions.fetch_max(self.processes.len(), Ordering::Relaxed);
-        let result = Session::begin(self.clone(), process.clone(), login).await;
-        match &result {
-            Ok(_) => self.note_login(),
-            Err(_) => self.forget_session(&process),
-        }
-        result
+        Ok(process)
     }
 
     /// From the first login on, starts leave the accounts as they are.
-    fn note_login(&self) {
+    pub(crate) fn note_login(&self) {
         if !self.accounts.is_unused() {
             return;
         }
@@ -341,15 +335,15 @@ impl Engine {
         }
     }
 
-    /// `KILL`: stops another session's statement, or the session.
+    /// `KILL` by an account.
     ///
     /// # Errors
     /// No such id (1094), or not allowed (1095).
-    pub fn kill(&self, by: &Session, id: u64, query_only: bool) -> Result<()> {
+    pub(crate) fn kill_as(&self, by: &AccountName, id: u64, query_only: bool) -> Result<()> {
         let missing = || Error::new(Code::NoSuchThread, format!("Unknown thread id: {id}"));
         let process = self.processes.get(id).ok_or_else(missing)?;
-        let is_own = process.activity().account.as_ref() == Some(by.account());
-        if !is_own && !self.may_administrate(by.account()) {
+        let is_own = process.activity().account.as_ref() == Some(by);
+        if !is_own && !self.may_administrate(by) {
             return Err(Error::new(Code::KillDenied, format!("You are not owner of thread {id}")));
         }
         if query_only {
@@ -382,7 +376,7 @@ impl Engine {
         for link in self.links.all() {
             link.close().await;
         }
-        if let Err(error) = crate::native::blocking(|| self.native.close()) {
+        if let Err(error) = pelorus_env::blocking(|| self.native.close()) {
             tracing::error!(
                 error = pelorus_error::display_chain(&error),
                 "native tables could not be closed; the next start reads the log"
@@ -705,11 +699,28 @@ fn uuid(env: &Env) -> String {
     format!("{a}-{b}-{c}-{d}-{e}")
 }
 
+/// Why a database is not found.
+fn unknown(engine: &Engine) -> String {
+    let links = engine.report_links();
+    if links.is_empty() {
+        return "no server is linked".to_owned();
+    }
+    match links.iter().find(|link| link.failure.is_some()) {
+        None => "no linked server shows a database of this name to its account".to_owned(),
+        Some(link) => format!(
+            "no linked server that answers shows a database of this name, and server '{}' does not \
+             answer",
+            link.name
+        ),
+    }
+}
+
 /// Looks after idle links: opens those that could not be opened, and tries unreachable ones again.
 async fn watch(engine: std::sync::Weak<Engine>, mut wanted: Wanted) {
     loop {
         if let Some(engine) = engine.upgrade() {
-            wanted.make(&engine).await;
+            let place = Place { links: &engine.links, mirrors: &engine.mirrors };
+            wanted.make(place, || unknown(&engine)).await;
         }
         tokio::time::sleep(WATCH).await;
         let Some(engine) = engine.upgrade() else { return };

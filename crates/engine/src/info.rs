@@ -6,6 +6,7 @@
 //! | `linked` | rows that come from the information schemas of linked servers |
 //! | `described` | rows that describe our own tables |
 //! | `own` | rows about this server: charsets, sessions, accounts |
+//! | `remote_columns` | which columns the information schemas of linked servers have |
 //! | `links` | `pelorus.*` and `mysql.servers` |
 
 pub(crate) mod definitions;
@@ -13,6 +14,7 @@ mod described;
 mod linked;
 mod links;
 mod own;
+pub(crate) mod remote_columns;
 
 use std::sync::Arc;
 
@@ -21,13 +23,11 @@ use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use pelorus_error::{Code, Error, Result};
 use pelorus_query::InfoSchema;
+use pelorus_result::result_table::ResultTable;
 use pelorus_types::Column;
 
-use crate::result_table::ResultTable;
 use crate::session::statement_snapshot::View;
 
-pub(crate) use described::add;
-pub(crate) use linked::RemoteInfo;
 pub(crate) use own::{READ_PRIVILEGES, processlist};
 
 /// Our own schemas, by name.
@@ -67,7 +67,7 @@ impl InfoTables {
             return grid.batch();
         }
         described::fill(&self.view, table, &mut grid);
-        let native = crate::native::info::Question {
+        let native = pelorus_native::info::Question {
             catalog: self.view.engine.native(),
             time_zone: self.view.time_zone,
             shows_row_id: self.view.shows_row_id(),

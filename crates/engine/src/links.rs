@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use pelorus_env::Env;
 use pelorus_error::{Error, Result};
 use pelorus_link::Link;
-use pelorus_mirror::control::mirrors::FindLink;
+use pelorus_mirror::FindLink;
 
 /// How long a list of databases counts as fresh.
 const FRESH: Duration = Duration::from_secs(1);

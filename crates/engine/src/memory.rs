@@ -12,7 +12,6 @@ use std::time::Duration;
 use pelorus_env::{Account, Env, give_back_pages, resident, space_of};
 use pelorus_store::Options;
 
-use crate::engine::Engine;
 use crate::variables::Globals;
 
 /// The variable that limits everything.
@@ -137,13 +136,13 @@ impl Memory {
 
 /// Returns freed pages to the system if the process exceeds its limit: the allocator keeps them for
 /// seconds, separately for each thread.
-pub(crate) async fn keep_within(engine: Weak<Engine>) {
+pub(crate) async fn keep_within(globals: Weak<Globals>) {
     const EACH: Duration = Duration::from_millis(50);
     loop {
         tokio::time::sleep(EACH).await;
-        let Some(engine) = engine.upgrade() else { return };
-        let limit = engine.globals().get(LIMIT).count();
-        drop(engine);
+        let Some(globals) = globals.upgrade() else { return };
+        let limit = globals.get(LIMIT).count();
+        drop(globals);
         if resident().is_some_and(|bytes| bytes > limit) {
             pelorus_env::blocking(give_back_pages);
         }

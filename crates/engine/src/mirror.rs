@@ -3,16 +3,20 @@
 //! The copies of a linked database are native tables of a hidden database. Its name cannot be
 //! written in a statement and appears in no list.
 
+pub(crate) mod answering;
 pub(crate) mod charset;
 pub(crate) mod copies;
 mod definition;
 pub(crate) mod filter;
 mod opaque;
 mod retyped;
+pub(crate) mod status;
 pub(crate) mod wanted;
+pub(crate) mod zones;
 
 use pelorus_error::Result;
 use pelorus_mirror::Mirrors;
+use pelorus_native::hidden::HIDDEN;
 
 use crate::links::LinkedDatabase;
 
@@ -35,9 +39,6 @@ pub(crate) async fn mirror_database(mirrors: &Mirrors, database: &LinkedDatabase
     }
 }
 
-/// The first character of the names of hidden databases.
-pub(crate) const HIDDEN: char = '\u{1}';
-
 /// The hidden database for the copies of a linked one.
 pub(crate) fn hidden_database(link: &str, database: &str) -> String {
     format!("{HIDDEN}{}{HIDDEN}{database}", link.to_lowercase())
@@ -46,9 +47,4 @@ pub(crate) fn hidden_database(link: &str, database: &str) -> String {
 /// The link and the database whose copies a hidden database has.
 pub(crate) fn of_hidden(hidden: &str) -> Option<(&str, &str)> {
     hidden.strip_prefix(HIDDEN)?.split_once(HIDDEN)
-}
-
-/// Whether a database is hidden.
-pub(crate) fn is_hidden(database: &str) -> bool {
-    database.starts_with(HIDDEN)
 }

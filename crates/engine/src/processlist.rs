@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use pelorus_result::kill::Handle;
 
 use crate::accounts::AccountName;
-use crate::handle::Handle;
 use crate::status::Counters;
 
 /// A session in the process list.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `statement_lifecycle` | the frame of every statement: rights, kill, time limit, warnings, counters |
 //! | `statement_snapshot` | the session's state as a running statement sees it |
+//! | `connect` | the beginning of a session, and `KILL` |
 //! | `dispatch` | the handler of each kind of statement |
 //! | `light` | statements that take a short time whatever the data |
 //! | `query` | queries, and their context |
@@ -23,6 +24,7 @@
 //! | `show` | `SHOW`, `DESCRIBE` |
 //! | `stream` | results on their way to the client |
 
+mod connect;
 mod dispatch;
 mod found_rows;
 mod light;
@@ -54,23 +56,21 @@ use std::time::Duration;
 
 use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
+use pelorus_result::diagnostics::Diagnostics;
+use pelorus_result::kill::{Handle, Stop};
 use pelorus_sql::Mode;
 use pelorus_sql::lexer::Lexer;
 use pelorus_types::{Collation, Column};
 
 use crate::accounts::AccountName;
 use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, Timeouts};
-use crate::diagnostics::Diagnostics;
 use crate::engine::Engine;
-use crate::handle::{Handle, Stop};
 use crate::processlist::Process;
 use crate::variables::{SessionVariables, VarValue, find};
 use prepared::PreparedStatements;
 use statement_lifecycle::read_long;
 use statement_snapshot::UserVariables;
 use transaction::Transaction;
-
-pub(crate) use stream::payloads;
 
 /// One client's session.
 pub struct Session {
@@ -427,7 +427,7 @@ impl Session {
         let context = self.context(&view);
         let sql = format!("SELECT * FROM {}", pelorus_sql::literal::name(table));
         let columns = pelorus_query::describe(&context, &sql).await?;
-        let like = crate::pattern::Like::show(wild);
+        let like = pelorus_result::pattern::Like::show(wild);
         Ok(columns
             .into_iter()
             .filter(|column| wild.is_empty() || like.matches(&column.name))

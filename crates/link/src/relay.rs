@@ -3,13 +3,13 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use arrow::record_batch::RecordBatch;
 use bytes::{BufMut as _, Bytes, BytesMut};
-use futures::Stream;
-use futures::stream;
+use futures::{Stream, StreamExt, stream};
 use pelorus_error::{Code, Error, Result};
 use pelorus_mysql_wire::prepared::Value;
 use pelorus_mysql_wire::response;
-use pelorus_mysql_wire::rows::Format;
+use pelorus_mysql_wire::rows::{Format, RowDecoder, payloads};
 use pelorus_types::Column;
 
 use crate::config::LinkConfig;
@@ -92,6 +92,24 @@ pub struct RelayedRows {
 impl std::fmt::Debug for RelayedRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RelayedRows").field("columns", &self.columns).finish_non_exhaustive()
+    }
+}
+
+impl RelayedRows {
+    /// All rows of a result in the text format, for small results.
+    ///
+    /// # Errors
+    /// Those of the server and of the connection, and columns without an Arrow form.
+    pub async fn collect(mut self) -> Result<RecordBatch> {
+        let mut decoder = RowDecoder::new(self.columns.clone(), Format::Text)?;
+        while let Some(item) = self.rows.next().await {
+            if let RelayItem::Encoded(bytes) = item? {
+                for payload in payloads(&bytes) {
+                    decoder.push(payload)?;
+                }
+            }
+        }
+        decoder.finish()
     }
 }
 

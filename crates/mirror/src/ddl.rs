@@ -19,10 +19,10 @@ use pelorus_sql::statement::{Ddl, DdlAction, Statement, TableName};
 pub(crate) use self::apply::carry_out;
 use self::compatibility::{Altered, hazard, renamed_reference, renames, renames_one};
 pub(crate) use self::statement_events::unclear;
-use crate::control::mirrors::MirrorName;
 use crate::model::charsets;
 use crate::model::copies::Circumstances;
 use crate::model::mirror::Mirror;
+use crate::model::name::MirrorName;
 use crate::model::record::State;
 use crate::source::Source;
 

@@ -28,8 +28,10 @@ pub mod model;
 mod source;
 
 pub use crate::control::eligibility::{Mirrorable, check, written_definition};
-pub use crate::control::mirrors::{Fresh, MirrorName, Mirrors};
+pub use crate::control::mirrors::{Fresh, Mirrors};
 pub use crate::model::copies::{Absent, Copies, CopyColumn, CopyTable, Definition};
+pub use crate::model::name::MirrorName;
 pub use crate::model::record::State;
+pub use crate::model::shared::FindLink;
 pub use crate::model::status::MirrorStatus;
 pub use pelorus_binlog::Form;

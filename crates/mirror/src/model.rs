@@ -4,6 +4,9 @@
 pub(crate) mod charsets;
 pub mod copies;
 pub(crate) mod filter;
+pub mod foreign_key;
 pub(crate) mod mirror;
+pub mod name;
 pub mod record;
+pub mod shared;
 pub mod status;

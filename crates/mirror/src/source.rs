@@ -27,12 +27,13 @@ use tokio::task::JoinHandle;
 use self::freshness::ServerEnd;
 use crate::apply::batch::is_of_one;
 use crate::apply::foreign_key_actions;
-use crate::apply::foreign_key_actions::Referrers;
-use crate::control::mirrors::{MirrorName, Shared};
+use crate::apply::foreign_key_actions::{MirrorLookup, Referrers};
 use crate::model::copies::{Copies, CopyTable};
 use crate::model::mirror::Mirror;
+use crate::model::name::MirrorName;
 use crate::model::record;
 use crate::model::record::{MirrorRecord, SourceRecord, State};
+use crate::model::shared::Shared;
 
 /// Ranges of all tables of one server that are read at the same time.
 const READERS: usize = 4;
@@ -434,5 +435,19 @@ impl Source {
     /// Whether there are mirrors, or databases that are mirrored.
     pub(crate) fn is_used(&self) -> bool {
         !self.is_empty() || !self.databases.read().is_empty()
+    }
+}
+
+impl MirrorLookup for Source {
+    fn mirrors(&self) -> Vec<Arc<Mirror>> {
+        self.mirrors()
+    }
+
+    fn mirror(&self, database: &str, table: &str) -> Option<Arc<Mirror>> {
+        self.mirror(database, table)
+    }
+
+    fn all_referrers(&self) -> Arc<Referrers> {
+        self.all_referrers()
     }
 }

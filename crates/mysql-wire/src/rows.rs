@@ -20,5 +20,17 @@ pub enum Format {
     Binary,
 }
 
+/// The payloads of rows one after another: for each a `u32` (little endian) with its length, then the
+/// payload. Bytes after the last whole one are left out.
+pub fn payloads(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, after) = rest.split_first_chunk::<4>()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let payload = after.get(..length)?;
+        rest = after.get(length..)?;
+        Some(payload)
+    })
+}
+
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use pelorus_error::{Code, Error};
 use pelorus_sql::statement::LockTime;
 
-use super::{Account, AccountName};
+use super::account::Account;
+use super::name::AccountName;
 
 const DAY: u64 = 86_400;
 

@@ -5,7 +5,8 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_sql::statement::LockTime;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Account, AccountName};
+use super::account::Account;
+use super::name::AccountName;
 
 /// The format that is written.
 const FORMAT: u32 = 2;

@@ -143,7 +143,7 @@ fn bits_of(address: IpAddr) -> (u128, bool, u32) {
 
 /// `LIKE` without escapes: `%` is any text, `_` one character; ASCII case does not count.
 pub(crate) fn like(pattern: &str, text: &str) -> bool {
-    crate::pattern::Like::new(pattern, None).matches(text)
+    pelorus_result::pattern::Like::new(pattern, None).matches(text)
 }
 
 #[cfg(test)]

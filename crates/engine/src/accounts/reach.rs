@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::AccountName;
+use super::name::AccountName;
 
 /// Where a server listens.
 #[derive(Clone, Debug)]

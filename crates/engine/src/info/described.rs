@@ -1,9 +1,9 @@
 //! Rows of the information schema that describe our own schemas, tables and columns.
 
-use pelorus_types::{ColumnType, WireType};
+use pelorus_result::result_table::{Cell, ResultTable, add_row};
+use pelorus_types::WireType;
 
 use super::definitions::{ALL, ColumnDefinition, Definition};
-use crate::result_table::{Cell, ResultTable};
 use crate::session::statement_snapshot::View;
 
 /// Adds the rows of `SCHEMATA`, `TABLES` and `COLUMNS`; the other tables say nothing of ours.
@@ -11,44 +11,22 @@ pub(super) fn fill(_view: &View, table: &str, grid: &mut ResultTable) {
     match table {
         "SCHEMATA" => {
             for schema in super::SCHEMAS {
-                add(grid, |name| schema_cell(schema, name));
+                add_row(grid, |name| schema_cell(schema, name));
             }
         }
         "TABLES" => {
             for definition in ALL.iter() {
-                add(grid, |name| table_cell(definition, name));
+                add_row(grid, |name| table_cell(definition, name));
             }
         }
         "COLUMNS" => {
             for definition in ALL.iter() {
                 for (at, column) in definition.columns.iter().enumerate() {
-                    add(grid, |name| column_cell(definition, column, at + 1, name));
+                    add_row(grid, |name| column_cell(definition, column, at + 1, name));
                 }
             }
         }
         _ => {}
-    }
-}
-
-/// Adds a row; columns of which nothing is said are NULL, empty or zero, as they can be.
-pub(crate) fn add(grid: &mut ResultTable, cell: impl Fn(&str) -> Option<Cell>) {
-    let row = grid
-        .columns
-        .iter()
-        .map(|column| cell(&column.name).unwrap_or_else(|| empty(&column.ty)))
-        .collect();
-    grid.push(row);
-}
-
-fn empty(ty: &ColumnType) -> Cell {
-    if ty.is_nullable() {
-        Cell::Null
-    } else if ty.is_string() {
-        Cell::Text(String::new())
-    } else if ty.is_unsigned() {
-        Cell::UInt(0)
-    } else {
-        Cell::Int(0)
     }
 }
 

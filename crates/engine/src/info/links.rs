@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{ServerState, ServerStatus};
+use pelorus_native::statistics::column_statistics;
+use pelorus_result::result_table::{Cell, ResultTable};
 
-use crate::native::statistics::column_statistics;
-use crate::result_table::{Cell, ResultTable};
+use crate::mirror::status;
 use crate::servers::{OPTIONS, Server};
 use crate::session::statement_snapshot::View;
 use crate::variables::{Change, Scope, TABLE};
@@ -20,7 +21,7 @@ pub(super) fn fill(view: &View, table: &str, grid: &mut ResultTable) -> Result<(
         "LINK_SERVERS" => link_servers(view, grid),
         "COLUMN_STATISTICS" => column_statistics(view.engine.native(), grid),
         "MIRRORS" => {
-            let all = crate::session::mirror::rows(view, None);
+            let all = status::rows(view.engine.mirrors(), view.engine.links(), None);
             all.into_iter().for_each(|row| grid.push(row));
         }
         "VARIABLES" => variables(view, grid),

@@ -1,11 +1,11 @@
 //! Rows of the information schema about this server.
 
 use pelorus_error::{Error, Result};
+use pelorus_result::result_table::{Cell, ResultTable};
 use pelorus_types::{Collation, collation};
 
 use crate::accounts::Account;
 use crate::processlist::Activity;
-use crate::result_table::{Cell, ResultTable};
 use crate::session::statement_snapshot::View;
 
 /// Adds the rows of a table whose rows do not come from linked servers.

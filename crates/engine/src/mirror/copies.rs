@@ -8,6 +8,14 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone, Value};
 use pelorus_mirror::model::copies::Circumstances;
 use pelorus_mirror::{Absent, Copies, CopyColumn, CopyTable, Definition, MirrorName};
+use pelorus_native::Catalog;
+use pelorus_native::ddl::Definer;
+use pelorus_native::definition::{DefaultValue, Derived, NativeDef};
+use pelorus_native::write::auto::Steps;
+use pelorus_native::write::lookup::{encoder, encoder_of};
+use pelorus_result::diagnostics::Diagnostics;
+use pelorus_result::kill::Stop;
+use pelorus_result::scalar;
 use pelorus_sql::ddl::{
     AlterAction, AlterTable, Base, ColumnDefault, DropTables, RenameTables, TableDefinition,
     TableStatement,
@@ -20,14 +28,6 @@ use pelorus_types::WireType;
 use super::definition::{COMPUTED, GENERATED, alter_of_copy, copy_of};
 use super::filter::{self, RowFilter};
 use super::{charset, hidden_database, of_hidden, opaque, retyped};
-use crate::diagnostics::Diagnostics;
-use crate::handle::Stop;
-use crate::native::Catalog;
-use crate::native::ddl::Definer;
-use crate::native::definition::{DefaultValue, Derived, NativeDef};
-use crate::native::write::auto::Steps;
-use crate::native::write::lookup::{encoder, encoder_of};
-use crate::scalar;
 use crate::variables::{Globals, check};
 
 /// The native tables that hold copies.

@@ -7,6 +7,7 @@
 mod condition;
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_native::definition::NativeDef;
 use pelorus_query::TablePart;
 use pelorus_sql::ddl::{
     AlterAction, AlterTable, Base, ColumnDefinition, TableDefinition, TableOption, TypeName,
@@ -16,7 +17,6 @@ use pelorus_sql::{Mode, ast_analysis};
 use sqlparser::ast::Expr;
 
 use super::opaque;
-use crate::native::definition::NativeDef;
 
 pub(super) use condition::RowFilter;
 
@@ -177,6 +177,12 @@ pub(crate) fn part(def: &NativeDef) -> Option<TablePart> {
     Some(TablePart { left_out, opaque, condition })
 }
 
+/// The part as callers see it that handle filtered copies: columns that are left out, and rows as if
+/// they were all.
+pub(crate) fn part_as_whole(def: &NativeDef) -> Option<TablePart> {
+    part(def).map(|part| TablePart { left_out: part.left_out, ..TablePart::default() })
+}
+
 /// The condition of a copy's rows as SQL.
 pub(crate) fn condition_text(def: &NativeDef) -> Option<&str> {
     def.definition.option(COMMENT)
@@ -201,7 +207,7 @@ mod tests {
 
     use super::super::definition::copy_of;
     use super::*;
-    use crate::native::definition::Derived;
+    use pelorus_native::definition::Derived;
 
     const TABLE: &str = "CREATE TABLE `t` (`id` int NOT NULL, `s` varchar(9) COMMENT 'left out', \
         `d` datetime, `at` timestamp NULL, `j` json, `n` decimal(9,2), PRIMARY KEY (`id`))";

@@ -7,14 +7,13 @@
 
 use pelorus_error::{Error, Result};
 use pelorus_mirror::Form;
+use pelorus_native::definition::{NativeDef, table_collation};
+use pelorus_native::types::{collation_of, type_collation};
 use pelorus_sql::ddl::{
     AlterAction, AlterTable, Base, ColumnDefault, ColumnDefinition, KeyKind, TableDefinition,
 };
 use pelorus_types::charset::Table;
 use pelorus_types::{Collation, ColumnType};
-
-use crate::native::definition::{NativeDef, table_collation};
-use crate::native::types::{collation_of, type_collation};
 
 /// How the binlog tells the values of a type.
 pub(super) fn form(base: Base) -> Form {

@@ -8,13 +8,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_mirror::MirrorName;
+use pelorus_mirror::{MirrorName, Mirrors};
 use pelorus_sql::statement::{MirrorFilter, MirrorStatement, Statement};
 
 use super::copies::check_wanted;
 use super::mirror_database;
-use crate::engine::Engine;
-use crate::links::{LinkedDatabase, is_own};
+use crate::links::{LinkedDatabase, Links, is_own};
+
+/// Where mirrors are created.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'e> {
+    pub(crate) links: &'e Links,
+    pub(crate) mirrors: &'e Mirrors,
+}
 
 /// The mirrors to create.
 #[derive(Debug)]
@@ -96,38 +102,22 @@ impl Wanted {
         Ok(Self { left, all, said: BTreeMap::new() })
     }
 
-    /// Creates the mirrors that can be created now.
-    pub(crate) async fn make(&mut self, engine: &Engine) {
+    /// Creates the mirrors that can be created now. `missing` says why a database is not found.
+    pub(crate) async fn make(&mut self, place: Place<'_>, missing: impl Fn() -> String) {
         if let Some(made) = &mut self.all {
-            make_all(engine, made, &mut self.said).await;
+            make_all(place, made, &mut self.said).await;
         }
         let mut left = Vec::new();
         for item in std::mem::take(&mut self.left) {
-            let why = match make(engine, &item).await {
+            let why = match make(place, &item).await {
                 Ok(true) => continue,
-                Ok(false) => unknown(engine),
+                Ok(false) => missing(),
                 Err(error) => pelorus_error::display_chain(&error),
             };
             warn(&mut self.said, item.to_string(), why);
             left.push(item);
         }
         self.left = left;
-    }
-}
-
-/// Why a database is not found.
-fn unknown(engine: &Engine) -> String {
-    let links = engine.report_links();
-    if links.is_empty() {
-        return "no server is linked".to_owned();
-    }
-    match links.iter().find(|link| link.failure.is_some()) {
-        None => "no linked server shows a database of this name to its account".to_owned(),
-        Some(link) => format!(
-            "no linked server that answers shows a database of this name, and server '{}' does not \
-             answer",
-            link.name
-        ),
     }
 }
 
@@ -141,16 +131,16 @@ fn warn(said: &mut BTreeMap<String, String>, mirror: String, error: String) {
 
 /// Mirrors the databases that there are now and that were not there before.
 async fn make_all(
-    engine: &Engine,
+    place: Place<'_>,
     made: &mut BTreeSet<(String, String)>,
     said: &mut BTreeMap<String, String>,
 ) {
-    for database in engine.links().databases().iter().filter(|it| !is_own(&it.local)) {
+    for database in place.links.databases().iter().filter(|it| !is_own(&it.local)) {
         let name = (database.link.name().to_lowercase(), database.remote.clone());
         if made.contains(&name) {
             continue;
         }
-        match make_database(engine, database).await {
+        match make_database(place, database).await {
             Ok(()) => {
                 made.insert(name);
             }
@@ -162,13 +152,13 @@ async fn make_all(
 }
 
 /// Makes the mirrors of one item; `false` while its server has not answered.
-async fn make(engine: &Engine, item: &Item) -> Result<bool> {
+async fn make(place: Place<'_>, item: &Item) -> Result<bool> {
     match item {
-        Item::Database(name) => match engine.links().database(name)? {
+        Item::Database(name) => match place.links.database(name)? {
             None => Ok(false),
-            Some(database) => make_database(engine, &database).await.map(|()| true),
+            Some(database) => make_database(place, &database).await.map(|()| true),
         },
-        Item::Table(database, table, how) => match engine.links().database(database)? {
+        Item::Table(database, table, how) => match place.links.database(database)? {
             None => Ok(false),
             Some(found) => {
                 let there = pelorus_mirror::check(&found.link, &found.remote, table).await?;
@@ -177,11 +167,11 @@ async fn make(engine: &Engine, item: &Item) -> Result<bool> {
                     database: found.remote,
                     table: there.table.name.clone(),
                 };
-                if !engine.mirrors().has(&name) {
+                if !place.mirrors.has(&name) {
                     let How { layout, filter } = how;
                     check_wanted(&there.definition(layout.clone(), filter.clone()))?;
                     let words = (!filter.is_empty()).then(|| filter.to_string());
-                    engine.mirrors().create(&name, layout.clone(), words)?;
+                    place.mirrors.create(&name, layout.clone(), words)?;
                 }
                 Ok(true)
             }
@@ -189,12 +179,12 @@ async fn make(engine: &Engine, item: &Item) -> Result<bool> {
     }
 }
 
-async fn make_database(engine: &Engine, database: &LinkedDatabase) -> Result<()> {
+async fn make_database(place: Place<'_>, database: &LinkedDatabase) -> Result<()> {
     let link = database.link.name().to_lowercase();
-    if engine.mirrors().has_database(&link, &database.remote) {
+    if place.mirrors.has_database(&link, &database.remote) {
         return Ok(());
     }
-    mirror_database(engine.mirrors(), database).await
+    mirror_database(place.mirrors, database).await
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_result::scalar::text_of;
 use pelorus_sql::Statement;
 use pelorus_sql::statement::{Explain, ExplainTarget, Kill};
 
@@ -11,7 +12,6 @@ use super::statement_snapshot::View;
 use super::table_routing::unknown_database;
 use crate::api::{Done, Outcome, RowFormat};
 use crate::info::InfoTables;
-use crate::scalar::text_of;
 
 impl Session {
     /// Runs a statement that the account may run.
@@ -52,7 +52,7 @@ impl Session {
             Statement::Kill(kill) => self.kill(view, kill).await,
             Statement::Do(expressions) => {
                 let set = self.run_expressions(view, expressions).await?;
-                crate::collect::drain(set.rows).await?;
+                pelorus_result::collect::drain(set.rows).await?;
                 Ok(done())
             }
             Statement::Write(write) => self.write(sql, write, format).await,

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::EvalContext;
+use pelorus_native::ddl::Definer;
+use pelorus_native::options::is_kept;
+use pelorus_result::diagnostics::Diagnostics;
 use pelorus_sql::Mode;
 use pelorus_sql::ddl::{KeyKind, TableDefinition, TableStatement};
 use pelorus_sql::statement::TableName;
@@ -12,12 +16,8 @@ use super::Session;
 use super::statement_snapshot::View;
 use super::table_routing::unknown_database;
 use crate::api::Outcome;
-use crate::diagnostics::Diagnostics;
 use crate::info::InfoTables;
 use crate::mirror::charset::set_collations;
-use crate::native::blocking;
-use crate::native::ddl::Definer;
-use crate::native::options::is_kept;
 
 impl Session {
     /// Makes a native table with the definition of a linked one. What native tables do not have is

@@ -1,17 +1,18 @@
 //! Statements about mirrors, and queries that read mirrors.
 
 mod check;
-mod zones;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::TimeZone;
 use pelorus_link::Link;
-use pelorus_mirror::{Fresh, MirrorName, MirrorStatus, State};
+use pelorus_mirror::{MirrorName, MirrorStatus, State};
 use pelorus_query::Flavour;
+use pelorus_result::result_table::{Cell, ResultTable, nullable_text, nullable_uint, text, uint};
 use pelorus_sql::Mode;
 use pelorus_sql::statement::{
     MirrorAction, MirrorFilter, MirrorStatement, MirrorTarget, TableName,
@@ -24,49 +25,10 @@ use super::statement_snapshot::View;
 use super::table_routing::unknown_database;
 use crate::api::Outcome;
 use crate::links::LinkedDatabase;
+use crate::mirror::answering::Mirrored;
 use crate::mirror::copies::check_wanted;
+use crate::mirror::status::rows;
 use crate::mirror::{hidden_database, mirror_database};
-use crate::native::blocking;
-use crate::result_table::{Cell, ResultTable, nullable_text, nullable_uint, text, uint};
-
-pub(crate) use zones::Zones;
-
-/// Databases of links whose copies answer a statement.
-#[derive(Debug)]
-pub(crate) struct Mirrored {
-    /// The hidden database by the name of the linked one here.
-    databases: BTreeMap<String, String>,
-    /// The time zone of TIMESTAMPs in results.
-    pub(crate) time_zone: TimeZone,
-    /// Filtered copies are read as if they were complete.
-    pub(crate) as_whole: bool,
-    /// The kind of the one server whose answer this must be; of several, no server has the answer.
-    pub(crate) of: Option<Flavour>,
-    fresh: Vec<Fresh>,
-}
-
-impl Mirrored {
-    /// Copies as they are, whatever part of their table they have. `databases` are pairs of a linked
-    /// database's name here, and the hidden one.
-    pub(crate) fn as_whole(databases: BTreeMap<String, String>, time_zone: TimeZone) -> Self {
-        Self { databases, time_zone, as_whole: true, of: None, fresh: Vec::new() }
-    }
-
-    /// The hidden database for a linked one, given by its name here.
-    pub(crate) fn hidden(&self, local: &str) -> Option<&str> {
-        self.databases.get(local).map(String::as_str)
-    }
-
-    /// Whether a snapshot that was opened before this call shows the copies as they should be.
-    pub(super) fn holds(&self) -> bool {
-        self.fresh.iter().all(Fresh::holds)
-    }
-
-    /// Notes that a query was answered.
-    pub(super) fn note_query(&self) {
-        self.fresh.iter().for_each(Fresh::note_query);
-    }
-}
 
 impl Session {
     /// Carries a statement about mirrors out.
@@ -411,7 +373,7 @@ impl Session {
         let stream = if is_connected || is_away { mirrors.streams(&name) } else { NO_STREAM };
         let found = zones.of(link, store, self.engine.env(), stream, patience).await;
         let Some(found) = found.or(last) else {
-            return is_away.then(|| zones::kept(store, link)).flatten();
+            return is_away.then(|| crate::mirror::zones::kept(store, link)).flatten();
         };
         match found.zone {
             Some(zone) => Some(zone),
@@ -482,7 +444,7 @@ pub(crate) fn mirrors(view: &View, database: Option<&str>) -> ResultTable {
         nullable_text("Filter", 4096),
         nullable_text("Layout", 4096),
     ]);
-    for mut row in rows(view, database) {
+    for mut row in rows(view.engine.mirrors(), view.engine.links(), database) {
         // The table first, for LIKE.
         row.swap(0, 1);
         if let Some(Cell::Double(seconds)) = row.get(8) {
@@ -491,48 +453,4 @@ pub(crate) fn mirrors(view: &View, database: Option<&str>) -> ResultTable {
         grid.push(row);
     }
     grid
-}
-
-/// The rows of `pelorus.mirrors`, of one database or of all.
-pub(crate) fn rows(view: &View, database: Option<&str>) -> Vec<Vec<Cell>> {
-    let mut rows = Vec::new();
-    for mirror in view.engine.mirrors().list() {
-        let local = local_database(view, &mirror);
-        if database.is_some_and(|it| !it.eq_ignore_ascii_case(&local)) {
-            continue;
-        }
-        rows.push(vec![
-            local.into(),
-            mirror.name.table.clone().into(),
-            mirror.name.link.clone().into(),
-            mirror.state.word().into(),
-            Cell::UInt(progress(&mirror)),
-            Cell::UInt(mirror.rows_loaded),
-            Cell::UInt(mirror.changes),
-            Cell::UInt(mirror.loads),
-            mirror.staleness.map_or(Cell::Null, |it| Cell::Double(it.as_secs_f64())),
-            mirror.transactions.map_or(Cell::Null, Cell::UInt),
-            mirror.position.clone().into(),
-            mirror.reason.clone().into(),
-            Cell::UInt(mirror.queries),
-            mirror.filter.clone().into(),
-            mirror.layout.clone().into(),
-        ]);
-    }
-    rows
-}
-
-fn local_database(view: &View, mirror: &MirrorStatus) -> String {
-    let link = view.engine.links().get(&mirror.name.link);
-    let local = link.and_then(|link| link.local_database(&mirror.name.database));
-    local.unwrap_or_else(|| mirror.name.database.clone())
-}
-
-/// How much of a table has been read, in percent.
-fn progress(mirror: &MirrorStatus) -> u64 {
-    match (mirror.state, mirror.ranges) {
-        (State::CatchingUp | State::Live, _) => 100,
-        (_, (_, 0)) => 0,
-        (_, (done, all)) => (done * 100 / all) as u64,
-    }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
+use pelorus_native::ddl::Definer;
 use pelorus_sql::ddl::{TableDefinition, TableStatement};
 use pelorus_sql::literal;
 use pelorus_sql::statement::{Completion, Ddl, DdlAction, Maintenance};
@@ -14,8 +16,6 @@ use super::statement_snapshot::View;
 use super::table_routing::unknown_database;
 use super::{Session, stream, unsupported_objects};
 use crate::api::{Outcome, RowFormat};
-use crate::native::blocking;
-use crate::native::ddl::Definer;
 
 /// A table whose rows are still to come; it is dropped unless they came, also where the statement
 /// is killed and nothing after its last `await` runs.
@@ -81,7 +81,7 @@ impl Session {
         let read = || pelorus_sql::ddl::parse(sql, self.mode);
         let memory = self.stage_memory();
         let statement = read_long(sql, &self.stop, &memory, read)??;
-        crate::native::options::check(&statement)?;
+        pelorus_native::options::check(&statement)?;
         if let TableStatement::Create(create) = &statement {
             if create.query.is_some() {
                 return self.create_of_query(view, create).await;
@@ -149,7 +149,7 @@ impl Session {
         let columns = pelorus_query::describe(&self.context(view), &query.text).await?;
         let mut definition = create.clone();
         let native = self.engine.native();
-        crate::native::ddl::add_columns(&mut definition, &columns, native, &database)?;
+        pelorus_native::ddl::add_columns(&mut definition, &columns, native, &database)?;
         definition.query = None;
         let definer = self.definer(view);
         let Some(id) = blocking(|| definer.create_for_rows(&definition))? else {

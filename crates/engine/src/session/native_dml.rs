@@ -4,21 +4,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assignment::{NullRule, Policy};
+use pelorus_native::durability::Wanted;
+use pelorus_native::write::auto::{Numbers, Steps};
+use pelorus_native::write::change::{Change, Counts};
+use pelorus_native::write::load::Loader;
+use pelorus_native::write::lookup::duplicate_text;
+use pelorus_native::write::{Plan, Report, Statement, commit};
 use pelorus_sql::dml::{Change as Parsed, LoadData};
 
 use super::Session;
 use super::statement_lifecycle::read_long;
 use super::stream::Running;
 use crate::api::Outcome;
-use crate::native::blocking;
-use crate::native::durability::Wanted;
-use crate::native::write::auto::{Numbers, Steps};
-use crate::native::write::change::{Change, Counts};
-use crate::native::write::load::Loader;
-use crate::native::write::lookup::duplicate_text;
-use crate::native::write::{Plan, Report, Statement, commit};
 use crate::variables::VarValue;
 use crate::variables::check::check_charset;
 
@@ -323,7 +323,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use crate::api::{Outcome, RowFormat};
-    use crate::native::write::tests::with_tables;
+    use crate::session::tests::dml::with_tables;
 
     #[tokio::test]
     async fn a_file_in_pieces_is_told_of_as_a_whole() {

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
+use pelorus_result::kill::Stop;
+use pelorus_result::scalar::{sql_of, sql_of_parameter, text_of};
 use pelorus_sql::statement::{Execute, Prepare, PrepareSource, Write, WriteKind, timed};
 use pelorus_sql::{Mode, Statement};
 use pelorus_types::Column;
@@ -16,8 +18,6 @@ use pelorus_types::Column;
 use super::Session;
 use super::statement_snapshot::{View, user_variable};
 use crate::api::{Done, Outcome, Parameter, Prepared, RowFormat};
-use crate::handle::Stop;
-use crate::scalar::{sql_of, sql_of_parameter, text_of};
 use crate::status::count;
 
 /// Most parameters of a statement, as the protocol counts them.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
 use pelorus_link::{Format, Link, Relay, RelayedRows};
+use pelorus_result::scalar::{sql_of, value_at};
 use pelorus_sql::statement::{Completion, Ddl, DdlAction, TableName, Write, WriteKind};
 use pelorus_sql::{Statement, TokenKind, literal};
 use pelorus_types::Column;
@@ -14,7 +15,6 @@ use super::statement_snapshot::{View, user_variable};
 use super::table_routing::Place;
 use super::{Session, stream};
 use crate::api::{Done, Outcome, RowFormat};
-use crate::scalar::{sql_of, value_at};
 
 impl Session {
     /// `INSERT`, `UPDATE` and the like.
@@ -464,7 +464,7 @@ impl Session {
 /// The number that a result of one row and column has; `None` for NULL.
 async fn first_number(rows: RelayedRows) -> Result<Option<u64>> {
     let columns = rows.columns.clone();
-    let batch = crate::collect::relayed(rows).await?;
+    let batch = rows.collect().await?;
     let [column] = columns.as_slice() else {
         return Err(Error::internal("a number with other columns"));
     };

@@ -7,17 +7,17 @@ use pelorus_env::StageMemory;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone};
 use pelorus_link::{Link, SessionSettings};
+use pelorus_native::write::select_for_update::has_for_update;
 use pelorus_query::{Flavour, PlanOptions, QueryContext, RowForm};
+use pelorus_result::scalar::{Typed, value_at};
 use pelorus_sql::statement::{QueryFacts, TableName};
 use pelorus_types::{Collation, collation};
 
-use super::mirror::Mirrored;
 use super::statement_lifecycle::read_only_transaction;
 use super::statement_snapshot::{SessionCatalog, View};
 use super::{Session, stream};
 use crate::api::{Outcome, ResultSet, RowFormat};
-use crate::native::write::select_for_update::has_for_update;
-use crate::scalar::{Typed, value_at};
+use crate::mirror::answering::Mirrored;
 use crate::variables::{VarValue, check};
 
 /// How often a statement is planned again while a table is being altered; each time it waits a
@@ -423,7 +423,7 @@ impl Session {
             return Ok(value);
         }
         let set = self.run_expressions(view, expression).await?;
-        let batches = crate::collect::batches(&set.columns, set.rows).await?;
+        let batches = pelorus_result::collect::batches(&set.columns, set.rows).await?;
         let [column] = set.columns.as_slice() else {
             return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
         };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
+use pelorus_result::scalar::{Typed, for_variable, text_of};
 use pelorus_sql::statement::{Assignment, Charset, Isolation, Scope, SetValue, Target};
 use pelorus_sql::{TokenKind, literal};
 use pelorus_types::{Collation, ColumnType, collation};
@@ -13,7 +14,6 @@ use super::primary_connection::variable_name;
 use super::statement_snapshot::{UserVariable, View, user_variable};
 use crate::api::{Done, Outcome};
 use crate::info::InfoTables;
-use crate::scalar::{Typed, for_variable, text_of};
 use crate::variables::check::{check_charset, convert, find_collation, wrong_value};
 use crate::variables::{VarValue, Variable, find};
 

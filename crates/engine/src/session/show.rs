@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Relay, Target};
+use pelorus_result::diagnostics::Diagnostics;
+use pelorus_result::result_table::ResultTable;
 use pelorus_sql::statement::{Describe, Show, ShowKind};
 use pelorus_sql::{Mode, literal};
 
@@ -19,10 +21,8 @@ use super::statement_snapshot::View;
 use super::table_routing::unknown_database;
 use super::{Session, stream};
 use crate::api::{Outcome, RowFormat};
-use crate::diagnostics::Diagnostics;
 use crate::info::InfoTables;
 use crate::links::LinkedDatabase;
-use crate::result_table::ResultTable;
 
 /// Where the database of a `SHOW` is.
 enum Home {
@@ -146,7 +146,7 @@ impl Session {
                 let catalog = self.engine.native();
                 let (zone, shows_row_id) = (view.time_zone, view.shows_row_id());
                 let shown =
-                    crate::native::show::show(catalog, &database, show, zone, shows_row_id)?;
+                    pelorus_native::show::show(catalog, &database, show, zone, shows_row_id)?;
                 let grid = match shown {
                     Some(grid) => grid,
                     None => tables::own(&database, show)?,
@@ -222,7 +222,7 @@ impl Session {
         }
         if let Some(options) = self.engine.native().options(&name) {
             let exists = show.if_not_exists;
-            let grid = crate::native::show::create_database(&name, &options, exists);
+            let grid = pelorus_native::show::create_database(&name, &options, exists);
             return stream::grid(&grid).map(Outcome::Rows);
         }
         self.refresh_links_for(&[name.as_str()]).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pelorus_env::{Reservation, StageMemory, blocking, check_stage_memory};
 use pelorus_error::{Code, Error, Result};
+use pelorus_result::kill::Stop;
 use pelorus_sql::statement::{
     DdlAction, Explain, ExplainTarget, Prepare, PrepareSource, ShowKind, TableName, WriteKind,
     timed,
@@ -18,7 +19,6 @@ use super::statement_snapshot::View;
 use super::stream::{Limits, Running, guard};
 use crate::api::{Outcome, RowFormat};
 use crate::global_read_lock::Change;
-use crate::handle::Stop;
 use crate::status::count;
 
 /// The global variables that forbid writes.

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{TimeZone, Value};
+use pelorus_native::{NativeReads, NativeView};
 use pelorus_query::{AsOf, Catalog, Database, NativeDatabase, NativeTable, Variables};
+use pelorus_result::scalar::{Typed, unset};
 use pelorus_types::{ColumnType, collation};
 
 use crate::accounts::AccountName;
 use crate::engine::Engine;
 use crate::info::InfoTables;
-use crate::native::{NativeReads, NativeView};
-use crate::scalar::{Typed, unset};
-use crate::session::mirror::Mirrored;
+use crate::mirror::answering::Mirrored;
+use crate::mirror::filter;
 use crate::variables::{Scope, SessionVariables, VarValue, Variable, find};
 
 /// User variables by name in lower case. Snapshots share the values.
@@ -196,8 +197,9 @@ impl Catalog for SessionCatalog {
         {
             let (catalog, reads) = (Arc::clone(native), self.view.native.clone());
             let names = (hidden, found.local.as_str());
-            let view = NativeView::new(catalog, names, reads, mirrored.time_zone)
-                .with_whole_copies(mirrored.as_whole);
+            let part_of = if mirrored.as_whole { filter::part_as_whole } else { filter::part };
+            let view =
+                NativeView::new(catalog, names, reads, mirrored.time_zone).with_parts(part_of);
             return Some(Database::Native(Arc::new(Copies(view))));
         }
         Some(Database::Linked { link: found.link, remote: found.remote })

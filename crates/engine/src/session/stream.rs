@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::EvalContext;
 use pelorus_link::{RelayItem, RelayedRows};
+use pelorus_mysql_wire::rows::payloads;
 use pelorus_query::{Block, BlockStream};
+use pelorus_result::diagnostics::{Condition, Diagnostics, Level};
+use pelorus_result::kill::Stop;
+use pelorus_result::result_table::ResultTable;
 
 use crate::api::{ResultSet, RowStream, Rows};
-use crate::diagnostics::Diagnostics;
-use crate::handle::Stop;
 use crate::processlist::Process;
-use crate::result_table::ResultTable;
 
 /// Shows the session as busy until it is dropped.
 #[derive(Debug)]
@@ -147,19 +147,9 @@ impl Stream for Guarded {
 fn count(rows: &Rows) -> u64 {
     match rows {
         Rows::Batch(batch) => batch.num_rows() as u64,
-        Rows::Encoded(bytes) => encoded_rows(bytes),
+        Rows::Encoded(bytes) => payloads(bytes).count() as u64,
         Rows::End { .. } => 0,
     }
-}
-
-fn encoded_rows(mut bytes: &[u8]) -> u64 {
-    let mut count = 0;
-    while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
-        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        bytes = rest.get(length..).unwrap_or_default();
-        count += 1;
-    }
-    count
 }
 
 /// The rows of a query; its warnings go to the session at the end.
@@ -174,7 +164,7 @@ pub(super) fn blocks(
             Ok(Block::Batch(batch)) => Some(Ok(Rows::Batch(batch))),
             Ok(Block::Encoded(bytes)) => Some(Ok(Rows::Encoded(bytes))),
             Ok(Block::Warned(total, conditions)) => {
-                of_server.take_over(total, conditions);
+                of_server.take_over(total, conditions.into_iter().map(condition));
                 None
             }
             Err(error) => Some(Err(error)),
@@ -249,7 +239,7 @@ pub(super) fn relayed(rows: RelayedRows, diagnostics: Diagnostics) -> ResultSet 
         item.map(|item| match item {
             RelayItem::Encoded(bytes) => Rows::Encoded(bytes),
             RelayItem::End { warnings, conditions, .. } => {
-                diagnostics.take_over(warnings, conditions);
+                diagnostics.take_over(warnings, conditions.into_iter().map(condition));
                 Rows::End { warnings }
             }
         })
@@ -264,30 +254,23 @@ pub(crate) fn grid(grid: &ResultTable) -> Result<ResultSet> {
     Ok(ResultSet { columns: grid.columns.clone(), rows: Box::pin(futures::stream::iter(items)) })
 }
 
-/// Splits the bytes of [`Rows::Encoded`] into payloads.
-pub(crate) fn payloads(bytes: &Bytes) -> impl Iterator<Item = &[u8]> {
-    let mut rest: &[u8] = bytes;
-    std::iter::from_fn(move || {
-        let (length, after) = rest.split_first_chunk::<4>()?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
-        let payload = after.get(..length)?;
-        rest = after.get(length..)?;
-        Some(payload)
-    })
+/// A warning of a linked server.
+fn condition(remote: pelorus_link::Condition) -> Condition {
+    let pelorus_link::Condition { level, code, message } = remote;
+    Condition { level: Level::from_word(&level), code, message }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handle::Handle;
+    use pelorus_result::kill::Handle;
 
     #[test]
-    fn encoded_rows_are_counted_and_split() {
-        let bytes = Bytes::from_static(&[1, 0, 0, 0, 7, 0, 0, 0, 0, 2, 0, 0, 0, 8, 9]);
-        assert_eq!(encoded_rows(&bytes), 3);
+    fn encoded_rows_are_split() {
+        let bytes = [1, 0, 0, 0, 7, 0, 0, 0, 0, 2, 0, 0, 0, 8, 9];
         let rows: Vec<_> = payloads(&bytes).collect();
         assert_eq!(rows, [&[7][..], &[], &[8, 9]]);
-        assert_eq!(payloads(&Bytes::from_static(&[9, 0, 0, 0, 1])).count(), 0);
+        assert_eq!(payloads(&[9, 0, 0, 0, 1]).count(), 0);
     }
 
     #[tokio::test]

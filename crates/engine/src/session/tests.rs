@@ -1,6 +1,7 @@
 //! Tests of sessions without any linked server.
 
 mod define;
+pub(super) mod dml;
 mod linked;
 
 use std::path::PathBuf;
@@ -54,7 +55,7 @@ async fn texts(outcome: Outcome) -> Vec<Vec<String>> {
     match outcome {
         Outcome::Done(_) | Outcome::File(_) => Vec::new(),
         Outcome::Rows(set) => {
-            let batches = crate::collect::batches(&set.columns, set.rows).await.unwrap();
+            let batches = pelorus_result::collect::batches(&set.columns, set.rows).await.unwrap();
             batches.iter().flat_map(|batch| text_rows(&set.columns, batch)).collect()
         }
     }
@@ -63,8 +64,12 @@ async fn texts(outcome: Outcome) -> Vec<Vec<String>> {
 fn text_rows(columns: &[Column], batch: &arrow::record_batch::RecordBatch) -> Vec<Vec<String>> {
     let cell = |column: usize, row| {
         let ty = &columns[column].ty;
-        let value = crate::scalar::value_at(batch.column(column), ty, row).unwrap();
-        if value.is_null() { "NULL".to_owned() } else { crate::scalar::text_of(&value, ty) }
+        let value = pelorus_result::scalar::value_at(batch.column(column), ty, row).unwrap();
+        if value.is_null() {
+            "NULL".to_owned()
+        } else {
+            pelorus_result::scalar::text_of(&value, ty)
+        }
     };
     (0..batch.num_rows())
         .map(|row| (0..columns.len()).map(|column| cell(column, row)).collect())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::{Format, Link, Pinned};
+use pelorus_native::{NativeReads, NativeTransaction};
 use pelorus_sql::Statement;
 use pelorus_sql::statement::{Begin, Completion, Isolation};
 use pelorus_store::Snapshot;
@@ -13,7 +14,6 @@ use pelorus_store::Snapshot;
 use super::Session;
 use crate::api::{Done, Outcome};
 use crate::global_read_lock;
-use crate::native::{NativeReads, NativeTransaction};
 use crate::variables::VarValue;
 
 /// The transactional state of a session.
@@ -359,7 +359,7 @@ impl Session {
                 .ok_or_else(missing)?;
             open.savepoints.truncate(if release { at } else { at + 1 });
             if let Some(native) = &mut open.native
-                && !crate::native::blocking(|| native.back_to(name, release))?
+                && !pelorus_env::blocking(|| native.back_to(name, release))?
             {
                 return Err(missing());
             }
@@ -414,7 +414,7 @@ impl Session {
         let commit = native.commit(self.durability())?;
         let store = self.engine.native().store();
         let stop = &self.stop;
-        crate::native::blocking(|| store.commit_unless(&commit, &|| stop.is_asked())).map(drop)
+        pelorus_env::blocking(|| store.commit_unless(&commit, &|| stop.is_asked())).map(drop)
     }
 
     /// Makes the own connection to a link, and begins the open transaction on it.

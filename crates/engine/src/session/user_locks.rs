@@ -10,11 +10,11 @@ use std::time::Duration;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
 use pelorus_link::Link;
+use pelorus_result::scalar::{text_of, value_at};
 use pelorus_sql::{Mode, Token, literal};
 
 use super::Session;
 use super::statement_snapshot::View;
-use crate::scalar::{text_of, value_at};
 
 /// The locking functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Session {
                 let context = self.context(&std::sync::Arc::new(view.clone()));
                 let sql = format!("SELECT {expression}");
                 let set = self.run_query(&context, &sql, crate::api::RowFormat::Text).await?;
-                let batches = crate::collect::batches(&set.columns, set.rows).await?;
+                let batches = pelorus_result::collect::batches(&set.columns, set.rows).await?;
                 let [column] = set.columns.as_slice() else {
                     return Err(Error::new(
                         Code::OperandColumns,

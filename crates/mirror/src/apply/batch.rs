@@ -15,7 +15,7 @@ pub(crate) mod tests;
 use std::sync::Arc;
 
 use pelorus_binlog::RowsEvent;
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::{Error, Result};
 
 pub(crate) use self::commit::is_of_one;
 use self::table::TableBatch;
@@ -23,12 +23,6 @@ use crate::apply::foreign_key_actions::Plan;
 use crate::apply::row_image_completion::RowImageCompletion;
 use crate::model::copies::CopyTable;
 use crate::model::mirror::Mirror;
-
-/// A table that a transaction has changed more than may be.
-pub(crate) fn too_large() -> Error {
-    let text = "a transaction changed more than pelorus_mirror_transaction_size";
-    Error::new(Code::TableChanged, text)
-}
 
 /// Changes of whole transactions.
 #[derive(Debug, Default)]

@@ -19,81 +19,28 @@ mod circle;
 mod find;
 mod fired;
 mod plan;
+mod referrers;
+mod refusals;
 mod replay;
 mod rows;
+pub(crate) mod values;
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, BooleanArray};
 use pelorus_error::{Error, Result};
-use pelorus_sql::ddl::{ReferenceAction, TableDefinition};
-use serde::{Deserialize, Serialize};
+use pelorus_sql::ddl::TableDefinition;
 
 pub(crate) use self::circle::{check_parents, others_of_circle};
 pub(crate) use self::fired::{Step, fires};
-pub(crate) use self::plan::{Plan, beyond, positions};
+pub(crate) use self::plan::{Plan, beyond, check_types, positions};
+pub(crate) use self::referrers::{MirrorLookup, Referrers, referrers};
+pub(crate) use self::refusals::depends;
+pub use self::refusals::in_part;
 pub(crate) use self::replay::Replay;
 pub(crate) use self::rows::{Folded, Images};
-use crate::control::mirrors::MirrorName;
-use crate::model::copies::CopyTable;
+use crate::model::foreign_key::{Action, ForeignKey};
 use crate::model::mirror::Mirror;
 use crate::model::record::State;
-use crate::source::Source;
-
-/// The action of a foreign key on rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Action {
-    /// They go too, or get the new values.
-    Cascade,
-    /// They refer to nothing any more.
-    SetNull,
-}
-
-impl Action {
-    fn of(action: Option<ReferenceAction>) -> Option<Self> {
-        match action {
-            Some(ReferenceAction::Cascade) => Some(Self::Cascade),
-            Some(ReferenceAction::SetNull) => Some(Self::SetNull),
-            // InnoDB does not run `SET DEFAULT`: the change is refused.
-            _ => None,
-        }
-    }
-}
-
-/// A foreign key that changes rows of its table, as a mirror remembers it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ForeignKey {
-    /// The constraint's name.
-    pub name: String,
-    /// The columns that refer.
-    pub columns: Vec<String>,
-    /// The database of the table that is referred to.
-    pub database: String,
-    /// That table.
-    pub table: String,
-    /// Its columns.
-    pub referred: Vec<String>,
-    /// `ON DELETE`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_delete: Option<Action>,
-    /// `ON UPDATE`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_update: Option<Action>,
-}
-
-impl ForeignKey {
-    /// Whether it leaves rows there with other values.
-    fn alters(&self) -> bool {
-        self.on_update.is_some() || self.on_delete == Some(Action::SetNull)
-    }
-
-    /// Whether it refers to a table.
-    pub(crate) fn refers_to(&self, database: &str, table: &str) -> bool {
-        self.database == database && self.table == table
-    }
-}
 
 /// The foreign keys of a table of `database` that change its rows, in the order in which InnoDB
 /// goes through them, which is that of their names.
@@ -134,29 +81,10 @@ pub(crate) fn foreign_keys(
     Ok(keys)
 }
 
-/// Which mirrors have foreign keys that refer to a table, by database and name.
-pub(crate) type Referrers = HashMap<(String, String), Vec<Arc<Mirror>>>;
-
-/// Collects them.
-pub(crate) fn referrers(mirrors: &[Arc<Mirror>]) -> Referrers {
-    let mut all = Referrers::new();
-    for mirror in mirrors {
-        let there: BTreeSet<(String, String)> = mirror
-            .foreign_keys()
-            .iter()
-            .map(|key| (key.database.clone(), key.table.clone()))
-            .collect();
-        for table in there {
-            all.entry(table).or_default().push(Arc::clone(mirror));
-        }
-    }
-    all
-}
-
 /// Followed mirrors whose parent table is not followed, with the reason to resynchronise them.
 /// Tables of a circle would wait for each other for ever: the events that they miss of each other
 /// are detected one by one.
-pub(crate) fn unguarded(source: &Source) -> Vec<(Arc<Mirror>, String)> {
+pub(crate) fn unguarded(source: &dyn MirrorLookup) -> Vec<(Arc<Mirror>, String)> {
     let referrers = source.all_referrers();
     let mut found = Vec::new();
     for ((database, table), children) in referrers.iter() {
@@ -173,102 +101,6 @@ pub(crate) fn unguarded(source: &Source) -> Vec<(Arc<Mirror>, String)> {
         }
     }
     found
-}
-
-/// Why a table is not mirrored that refers to another.
-pub(crate) fn depends(database: &str, table: &str, how: &str) -> String {
-    format!(
-        "a foreign key changes its rows when those of '{database}.{table}' change, and that table \
-         is {how}"
-    )
-}
-
-/// Mirrors of a part of a table do not go with foreign keys that are followed here.
-pub fn in_part(name: &MirrorName) -> Error {
-    Error::unsupported(format_args!(
-        "mirrors of a part of '{name}', where foreign keys change rows and this server does not \
-         write that into its binlog; mirror all of it"
-    ))
-}
-
-/// Checks whether the values of a foreign key can be compared with those that they refer to, as the
-/// copies have them.
-///
-/// # Errors
-/// The difference (1235).
-pub(crate) fn check_types(
-    key: &ForeignKey,
-    child: &dyn CopyTable,
-    parent: &dyn CopyTable,
-) -> Result<()> {
-    let refuse = |why: &str| {
-        Err(Error::unsupported(format_args!(
-            "mirrors of tables whose foreign key '{}' changes rows and {why}: this server does not \
-             write such changes into its binlog",
-            key.name
-        )))
-    };
-    let (Some(here), Some(there)) =
-        (positions(child, &key.columns), positions(parent, &key.referred))
-    else {
-        return refuse("has columns that the copies do not have");
-    };
-    for (&here, &there) in here.iter().zip(&there) {
-        let (here, there) = (&child.columns()[here], &parent.columns()[there]);
-        let alike = here.ty.arrow() == there.ty.arrow()
-            && here.ty.collation == there.ty.collation
-            && here.members == there.members;
-        if !alike {
-            return refuse("whose columns are of other types than those that they refer to");
-        }
-        if here.ty.arrow().is_floating() {
-            return refuse("whose columns are FLOAT or DOUBLE");
-        }
-        if here.ty.arrow() == arrow::datatypes::DataType::Utf8 {
-            if !here.ty.collation.has_plain_charset() {
-                return refuse("whose columns are in a character set that mirrors only show");
-            }
-            // Says so when the collation's rules are not known.
-            let text: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["a"]));
-            let at = positions(child, std::slice::from_ref(&here.name)).unwrap_or_default();
-            child.encoded(&at, 1, &[text])?;
-        }
-    }
-    Ok(())
-}
-
-/// The encoded values of some columns of rows; `None` where one of them is NULL, which refers to
-/// nothing (`MATCH SIMPLE`). `arrays` are those columns.
-///
-/// # Errors
-/// A collation whose rules are not known.
-pub(crate) fn values(
-    copy: &dyn CopyTable,
-    columns: &[usize],
-    arrays: &[ArrayRef],
-) -> Result<Vec<Option<Vec<u8>>>> {
-    let rows = arrays.first().map_or(0, |array| array.len());
-    if arrays.iter().all(|array| array.null_count() == 0) {
-        let keys = copy.encoded(columns, rows, arrays)?;
-        return Ok(keys.iter().map(|key| Some(key.to_vec())).collect());
-    }
-    let is_there: Vec<bool> =
-        (0..rows).map(|row| arrays.iter().all(|array| array.is_valid(row))).collect();
-    let mask = BooleanArray::from(is_there.clone());
-    let there: Vec<ArrayRef> = arrays
-        .iter()
-        .map(|array| arrow::compute::filter(array, &mask).map_err(cannot))
-        .collect::<Result<_>>()?;
-    let keys = copy.encoded(columns, mask.true_count(), &there)?;
-    let mut keys = keys.iter();
-    Ok(is_there
-        .into_iter()
-        .map(|is_there| if is_there { keys.next().map(<[u8]>::to_vec) } else { None })
-        .collect())
-}
-
-fn cannot(error: arrow::error::ArrowError) -> Error {
-    Error::internal("rows of foreign keys cannot be put together").caused_by(error)
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Database, Keys, bytes_of, taken};
 
 pub(crate) use self::awaited::Awaited;
-use crate::apply::batch::too_large;
 use crate::apply::unsettled_rows::UnsettledRows;
 use crate::model::copies::CopyTable;
 
@@ -359,4 +358,10 @@ impl PartialRowImages<'_> {
 
 fn cannot(error: arrow::error::ArrowError) -> Error {
     Error::internal("rows cannot be put together").caused_by(error)
+}
+
+/// A table that a transaction has changed more than may be.
+pub(crate) fn too_large() -> Error {
+    let text = "a transaction changed more than pelorus_mirror_transaction_size";
+    Error::new(Code::TableChanged, text)
 }

@@ -7,9 +7,9 @@ use arrow::array::{ArrayRef, BooleanArray};
 use pelorus_error::{Error, Result};
 use pelorus_store::Keys;
 
-use crate::apply::foreign_key_actions::Action;
 use crate::apply::partial_row_images::{Awaited, PartialRowImages};
 use crate::model::copies::CopyTable;
+use crate::model::foreign_key::Action;
 use crate::model::mirror::Opened;
 
 /// The keys that the stream has changed while ranges are being read: rows that were read with these
@@ -106,7 +106,8 @@ impl Window {
                 let at = value.as_ref().and_then(|value| gone.values.get(value));
                 at.is_some_and(|at| *at >= opened.number)
             };
-            let values = crate::apply::foreign_key_actions::values(copy, &gone.columns, &own)?;
+            let values =
+                crate::apply::foreign_key_actions::values::values(copy, &gone.columns, &own)?;
             let is_gone: BooleanArray = values.iter().map(refers).collect::<Vec<_>>().into();
             if is_gone.true_count() == 0 {
                 continue;

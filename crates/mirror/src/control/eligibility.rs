@@ -11,9 +11,9 @@ use pelorus_sql::ddl::{
 use pelorus_sql::statement::MirrorFilter;
 
 use crate::apply::foreign_key_actions;
-use crate::apply::foreign_key_actions::ForeignKey;
 use crate::model::charsets;
 use crate::model::copies::Definition;
+use crate::model::foreign_key::ForeignKey;
 
 /// The first column of a MariaDB's sequence.
 const OF_SEQUENCES: &str = "next_not_cached_value";

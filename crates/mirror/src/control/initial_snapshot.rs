@@ -12,11 +12,11 @@ use pelorus_sql::statement::MirrorFilter;
 use pelorus_store::{Commit, Durability, bytes_of};
 
 use crate::apply::foreign_key_actions;
-use crate::apply::foreign_key_actions::ForeignKey;
 use crate::control::eligibility;
 use crate::control::eligibility::Mirrorable;
 use crate::model::copies::CopyTable;
 use crate::model::filter;
+use crate::model::foreign_key::ForeignKey;
 use crate::model::mirror::{Mirror, Opened, overtaken};
 use crate::model::record::{RangeRecord, State};
 use crate::source::reader::{filtered, joined};
@@ -117,9 +117,9 @@ impl Load {
             self.mirror.update_in_turn(store, self.turn, |record| record.foreign_keys = keys)?;
             self.source.forget_referrers();
         }
-        foreign_key_actions::check_parents(&self.source, &self.mirror, &keys)?;
+        foreign_key_actions::check_parents(self.source.as_ref(), &self.mirror, &keys)?;
         let in_circle =
-            !foreign_key_actions::others_of_circle(&self.source, &self.mirror).is_empty();
+            !foreign_key_actions::others_of_circle(self.source.as_ref(), &self.mirror).is_empty();
         let wanted = table.rows.div_ceil(RANGE_ROWS).clamp(1, RANGES_MAX);
         let split = self.link.split(&table, None, usize::try_from(wanted).unwrap_or(1)).await?;
         self.check_turn()?;
@@ -158,7 +158,7 @@ impl Load {
             return Ok(());
         }
         let name = &self.mirror.name;
-        let others = foreign_key_actions::others_of_circle(&self.source, &self.mirror);
+        let others = foreign_key_actions::others_of_circle(self.source.as_ref(), &self.mirror);
         if let Some(other) = others.iter().find(|it| !it.state().follows()) {
             let text = format!(
                 "foreign keys lead from '{}' to it and back, and that is {}",

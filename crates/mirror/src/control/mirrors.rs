@@ -8,57 +8,20 @@ use std::time::Duration;
 use parking_lot::RwLock;
 use pelorus_env::Env;
 use pelorus_error::{Code, Error, Result};
-use pelorus_link::Link;
-use pelorus_store::Database;
 
 use crate::control::repair;
 use crate::control::repair::{Examined, Suspects};
 use crate::model::copies::Copies;
 use crate::model::mirror::Mirror;
+use crate::model::name::MirrorName;
 use crate::model::record::{MirrorRecord, State};
+use crate::model::shared::{FindLink, Shared};
 use crate::model::status::MirrorStatus;
 use crate::model::{filter, record};
 use crate::source::Source;
 
 /// What earlier versions kept as the reason of a mirror that is paused while they dropped it.
 const LEFT_BEHIND: &str = "is being dropped";
-
-/// A mirrored table: its link, and its name there.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MirrorName {
-    /// The link, by its name in lower case.
-    pub link: String,
-    /// The database, by the server's name.
-    pub database: String,
-    /// The table, as the server spells it.
-    pub table: String,
-}
-
-impl std::fmt::Display for MirrorName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.database, self.table)
-    }
-}
-
-/// Finds links by their names; a link may be replaced by another of its name.
-pub trait FindLink: Send + Sync + std::fmt::Debug {
-    /// The link of that name, in lower case.
-    fn link(&self, name: &str) -> Option<Link>;
-}
-
-/// The state that sources share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) copies: Arc<dyn Copies>,
-    pub(crate) links: Arc<dyn FindLink>,
-    pub(crate) env: Env,
-}
-
-impl Shared {
-    pub(crate) fn store(&self) -> &Arc<Database> {
-        self.copies.store()
-    }
-}
 
 /// All mirrors.
 #[derive(Debug)]

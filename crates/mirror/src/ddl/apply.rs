@@ -13,11 +13,11 @@ use pelorus_sql::statement::MirrorFilter;
 
 use super::Effect;
 use crate::apply::foreign_key_actions;
-use crate::apply::foreign_key_actions::ForeignKey;
-use crate::control::mirrors::MirrorName;
 use crate::model::copies::{Circumstances, CopyTable};
 use crate::model::filter;
+use crate::model::foreign_key::ForeignKey;
 use crate::model::mirror::{Mirror, overtaken};
+use crate::model::name::MirrorName;
 use crate::model::record::{Changing, MirrorRecord, State};
 use crate::source::Source;
 

@@ -5,9 +5,9 @@ use pelorus_sql::Mode;
 use pelorus_sql::ddl::{AlterAction, Base, ColumnDefault, ColumnDefinition};
 use pelorus_sql::statement::TableName;
 
-use crate::apply::foreign_key_actions::ForeignKey;
 use crate::control::eligibility;
 use crate::model::copies::{Absent, CopyColumn};
+use crate::model::foreign_key::ForeignKey;
 use crate::model::mirror::Mirror;
 
 /// The renaming among the actions of an `ALTER TABLE`. A new name without a database is one of the

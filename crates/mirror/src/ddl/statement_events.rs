@@ -12,8 +12,8 @@ use pelorus_sql::ast_analysis::is_aggregate_name;
 use pelorus_sql::statement::{Statement, TableName};
 
 use super::{Effect, Resolver, mode};
-use crate::control::mirrors::MirrorName;
 use crate::model::mirror::Mirror;
+use crate::model::name::MirrorName;
 use crate::source::Source;
 
 /// Why tables are read again.

@@ -14,7 +14,7 @@ use pelorus_sql::statement::MirrorFilter;
 use pelorus_store::{Database, Keys, TableId};
 use pelorus_types::{Collation, ColumnType};
 
-use crate::control::mirrors::MirrorName;
+use crate::model::name::MirrorName;
 
 /// A table's definition as its server shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

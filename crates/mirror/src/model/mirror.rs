@@ -10,11 +10,11 @@ use pelorus_env::blocking;
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Keys};
 
-use crate::apply::foreign_key_actions::ForeignKey;
 use crate::apply::snapshot_window::Window;
 use crate::apply::unsettled_rows::{Later, UnsettledRows};
-use crate::control::mirrors::MirrorName;
 use crate::model::copies::CopyTable;
+use crate::model::foreign_key::ForeignKey;
+use crate::model::name::MirrorName;
 use crate::model::record;
 use crate::model::record::{MirrorRecord, RangeRecord, State};
 

@@ -19,8 +19,8 @@ use pelorus_store::Database;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::apply::foreign_key_actions::ForeignKey;
-use crate::control::mirrors::MirrorName;
+use crate::model::foreign_key::ForeignKey;
+use crate::model::name::MirrorName;
 
 /// Where a mirror is on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::control::mirrors::MirrorName;
+use crate::model::name::MirrorName;
 use crate::model::record::State;
 
 /// The status of one mirror.

@@ -13,8 +13,10 @@ use pelorus_link::{Link, SessionSettings};
 use pelorus_store::{Commit, Durability};
 
 use super::Source;
-use super::stream::HEARTBEAT;
 use crate::model::mirror::Mirror;
+
+/// How often the server says that nothing happens.
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(500);
 use crate::model::record;
 use crate::model::record::{MirrorRecord, State};
 use crate::model::status::MirrorStatus;

@@ -10,8 +10,8 @@ use tokio::task::{self, JoinSet};
 
 use super::{RETRY_MAX, RETRY_MIN, Source};
 use crate::control::initial_snapshot;
-use crate::control::mirrors::MirrorName;
 use crate::model::mirror::Mirror;
+use crate::model::name::MirrorName;
 use crate::model::record::State;
 
 /// Tables of one server that are read at the same time.

@@ -10,8 +10,8 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::split::quote_name;
 use pelorus_link::{Fragment, KeyRange, Link, Scan, ScanRequest, SessionSettings};
 
-use crate::control::mirrors::MirrorName;
 use crate::model::copies::{CopyColumn, CopyTable};
+use crate::model::name::MirrorName;
 use crate::model::record::State;
 use crate::source::Source;
 

@@ -30,8 +30,6 @@ use crate::control::initial_snapshot::is_overtaken;
 use crate::model::mirror::{Mirror, overtaken};
 use crate::model::record::State;
 
-/// How often the server says that nothing happens.
-pub(super) const HEARTBEAT: Duration = Duration::from_millis(500);
 /// A batch is committed when it has so many rows or bytes, whatever else has arrived.
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 16 << 20;
@@ -60,7 +58,7 @@ const CLOCKS_DIFFER: u64 = 500_000;
 pub(super) async fn stream(source: &Arc<Source>, link: &Link, facts: &SourceFacts) -> Result<()> {
     let Some(position) = source.position() else { return Ok(()) };
     let mut request = FollowRequest::new(position.clone(), source.server_id()?);
-    request.heartbeat = HEARTBEAT;
+    request.heartbeat = super::freshness::HEARTBEAT;
     let origin = RowImageCompletion::new(facts.is_mariadb, source.wants_statements(facts));
     request.statements = origin.asked;
     let skew = clock_skew(source, link).await?;

@@ -11,8 +11,8 @@ use pelorus_store::Commit;
 
 use super::*;
 use crate::apply::batch::tests::World;
-use crate::control::mirrors::FindLink;
 use crate::model::copies::{Circumstances, Definition};
+use crate::model::shared::FindLink;
 
 /// Copies by their names, all of them of one table.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use arrow::datatypes::Int64Type;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assignment::Target;
 use pelorus_functions::{EvalContext, SqlMode};
+use pelorus_native::expression::{RowExpression, arguments};
 use pelorus_sql::ddl::TableDefinition;
 use pelorus_sql::literal::{Constant, constant};
 use pelorus_sql::{Mode, ast_analysis};
@@ -18,7 +19,6 @@ use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
 use super::{COMMENT, names_of, read};
 use crate::mirror::opaque;
-use crate::native::expression::{RowExpression, arguments};
 
 /// Functions of a row that never fail and that no session changes.
 const FUNCTIONS: [&str; 29] = [

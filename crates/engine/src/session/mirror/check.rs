@@ -16,6 +16,9 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_link::SessionSettings;
 use pelorus_mirror::control::repair::{Difference, Differs, Examined};
 use pelorus_mirror::{MirrorName, State};
+use pelorus_native::definition::NativeDef;
+use pelorus_result::result_table::{Cell, ResultTable, text};
+use pelorus_result::scalar::{text_of, value_at};
 use pelorus_sql::statement::MirrorTarget;
 
 use self::compare::{Compared, Pair};
@@ -23,9 +26,6 @@ use super::Session;
 use crate::api::Outcome;
 use crate::links::LinkedDatabase;
 use crate::mirror::hidden_database;
-use crate::native::definition::NativeDef;
-use crate::result_table::{Cell, ResultTable, text};
-use crate::scalar::{text_of, value_at};
 use crate::session::stream;
 
 /// Differences that are shown.

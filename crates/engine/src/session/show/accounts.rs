@@ -1,13 +1,13 @@
 //! `SHOW GRANTS`, `SHOW CREATE USER`, `SHOW CREATE SERVER`.
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_result::result_table::{ResultTable, text};
 use pelorus_sql::literal;
 use pelorus_sql::statement::{LockTime, Show, UserName};
 
 use super::super::Session;
 use crate::accounts::{Account, AccountName};
 use crate::info::READ_PRIVILEGES;
-use crate::result_table::{ResultTable, text};
 
 impl Session {
     /// `SHOW GRANTS [FOR account]`.

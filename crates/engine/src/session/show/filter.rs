@@ -6,12 +6,12 @@ use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use pelorus_error::Result;
 use pelorus_query::{Catalog, Database, InfoSchema};
+use pelorus_result::result_table::ResultTable;
 use pelorus_types::Column;
 
 use super::super::Session;
 use super::super::statement_snapshot::View;
 use crate::api::{ResultSet, RowFormat};
-use crate::result_table::ResultTable;
 
 /// The name of the schema and of its one table; no database can have it.
 const NAME: &str = "(show)";

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use pelorus_error::Result;
 use pelorus_query::InfoSchema;
+use pelorus_result::diagnostics::Level;
+use pelorus_result::result_table::{Cell, ResultTable, int, nullable_text, small_int, text, uint};
+use pelorus_result::scalar::value_at;
 use pelorus_sql::statement::ShowKind;
 use pelorus_types::{Column, ColumnType, Flags};
 
 use super::super::Session;
 use super::super::statement_snapshot::View;
-use crate::diagnostics::Level;
 use crate::info::{InfoTables, SCHEMAS};
-use crate::result_table::{Cell, ResultTable, int, nullable_text, small_int, text, uint};
-use crate::scalar::value_at;
 use crate::variables::{Scope, TABLE};
 
 /// Characters of a statement that `SHOW PROCESSLIST` shows without `FULL`.
@@ -306,7 +306,7 @@ impl Session {
                     Ok(if value.is_null() {
                         Cell::Null
                     } else {
-                        Cell::Text(crate::scalar::text_of(&value, ty))
+                        Cell::Text(pelorus_result::scalar::text_of(&value, ty))
                     })
                 })
                 .collect::<Result<_>>()?;

@@ -1,10 +1,10 @@
 //! `SHOW TABLES`, `SHOW COLUMNS` and similar statements about our own schemas.
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_result::result_table::{Cell, ResultTable, int, nullable_text, text};
 use pelorus_sql::statement::{Show, ShowKind};
 
 use crate::info::definitions::{ALL, Definition};
-use crate::result_table::{Cell, ResultTable, int, nullable_text, text};
 
 /// The result of a `SHOW` about one of our schemas.
 pub(super) fn own(schema: &str, show: &Show) -> Result<ResultTable> {

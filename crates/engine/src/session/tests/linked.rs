@@ -279,7 +279,7 @@ async fn heard_of(
         fake.statements.lock().clear();
         // What comes of it does not matter: the server knows no table.
         if let Ok(Outcome::Rows(set)) = session.execute(sql, RowFormat::Text).await {
-            crate::collect::batches(&set.columns, set.rows).await.ok();
+            pelorus_result::collect::batches(&set.columns, set.rows).await.ok();
         }
         heard.push((*only_reads, std::mem::take(&mut *fake.statements.lock())));
     }

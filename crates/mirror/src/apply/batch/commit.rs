@@ -8,8 +8,9 @@ use pelorus_binlog::Position;
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Durability, TableId, Write, bytes_of};
 
+use super::Batch;
 use super::table::{Changes, TableBatch};
-use super::{Batch, too_large};
+use crate::apply::partial_row_images::too_large;
 use crate::apply::snapshot_window::Window;
 use crate::model::mirror::{Mirror, Values};
 use crate::model::record::State;

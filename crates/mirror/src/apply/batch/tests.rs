@@ -20,10 +20,10 @@ use pelorus_types::{ColumnType, WireType, collation};
 use proptest::prelude::*;
 
 use super::*;
-use crate::apply::foreign_key_actions::Action;
-use crate::control::mirrors::MirrorName;
 use crate::model::copies::{Absent, CopyColumn};
+use crate::model::foreign_key::Action;
 use crate::model::mirror::Opened;
+use crate::model::name::MirrorName;
 use crate::model::record::{MirrorRecord, RangeRecord, State};
 
 /// `a`, `b` and the document of a row.

@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 
-use super::{ForeignKey, depends, in_part};
+use super::referrers::MirrorLookup;
+use super::refusals::{depends, in_part};
+use crate::model::foreign_key::ForeignKey;
 use crate::model::mirror::Mirror;
 use crate::model::record::State;
-use crate::source::Source;
 
 /// Checks whether the chain of copies of all parent tables is complete, so that the table with the
 /// keys can begin to be read. The keys are in its record already.
@@ -24,7 +25,7 @@ use crate::source::Source;
 /// # Errors
 /// The missing condition; columns that cannot be compared (1235).
 pub(crate) fn check_parents(
-    source: &Source,
+    source: &dyn MirrorLookup,
     mirror: &Arc<Mirror>,
     keys: &[ForeignKey],
 ) -> Result<()> {
@@ -83,7 +84,10 @@ fn can_begin(state: State) -> bool {
 }
 
 /// The other tables to which foreign keys lead from a table and back.
-pub(crate) fn others_of_circle(source: &Source, mirror: &Arc<Mirror>) -> Vec<Arc<Mirror>> {
+pub(crate) fn others_of_circle(
+    source: &dyn MirrorLookup,
+    mirror: &Arc<Mirror>,
+) -> Vec<Arc<Mirror>> {
     let mut all = source.mirrors();
     all.retain(|other| {
         !Arc::ptr_eq(other, mirror)
@@ -94,7 +98,7 @@ pub(crate) fn others_of_circle(source: &Source, mirror: &Arc<Mirror>) -> Vec<Arc
 }
 
 /// Whether foreign keys lead from one table to another, directly or through others.
-pub(super) fn refers_to(source: &Source, one: &Arc<Mirror>, other: &Arc<Mirror>) -> bool {
+pub(super) fn refers_to(source: &dyn MirrorLookup, one: &Arc<Mirror>, other: &Arc<Mirror>) -> bool {
     let mut seen = vec![Arc::clone(one)];
     let mut todo = vec![Arc::clone(one)];
     while let Some(mirror) = todo.pop() {

@@ -9,7 +9,7 @@ use pelorus_chunk::{Predicate, Scalar};
 use pelorus_error::Result;
 use pelorus_store::{Database, ScanRequest, ValueTest, bytes_of};
 
-use super::{cannot, values};
+use super::values::{cannot, values};
 use crate::model::copies::CopyTable;
 
 /// An estimate of the memory of a row's key and notes.

@@ -7,7 +7,7 @@ use pelorus_error::Result;
 
 use super::plan::{Link, Plan};
 use super::rows::Images;
-use super::{cannot, values};
+use super::values::{cannot, values};
 use crate::apply::batch::Happened;
 
 /// Changes that came together.

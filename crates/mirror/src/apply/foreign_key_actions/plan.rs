@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
 use pelorus_binlog::Position;
+use pelorus_error::{Error, Result};
 
-use super::{Action, ForeignKey, Referrers};
+use super::referrers::{MirrorLookup, Referrers};
 use crate::model::copies::CopyTable;
+use crate::model::foreign_key::{Action, ForeignKey};
 use crate::model::mirror::Mirror;
 use crate::model::record::State;
-use crate::source::Source;
 
 /// A foreign key between two mirrored tables.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ impl Plan {
     /// The foreign keys that lead from a table to copies. `is_old` says whether a copy that began
     /// at a position has the transaction already.
     pub(crate) fn of(
-        source: &Source,
+        source: &dyn MirrorLookup,
         root: &Arc<Mirror>,
         copy: &Arc<dyn CopyTable>,
         is_old: &dyn Fn(&Position) -> bool,
@@ -115,8 +117,7 @@ fn link(
 ) -> Link {
     let referred = positions(parent_copy.as_ref(), &key.referred).unwrap_or_default();
     let columns = copy.and_then(|it| positions(it.as_ref(), &key.columns)).unwrap_or_default();
-    let fits =
-        copy.filter(|it| super::check_types(&key, it.as_ref(), parent_copy.as_ref()).is_ok());
+    let fits = copy.filter(|it| check_types(&key, it.as_ref(), parent_copy.as_ref()).is_ok());
     Link {
         parent: Arc::clone(parent),
         child: Arc::clone(child),
@@ -184,10 +185,56 @@ pub(crate) fn positions(copy: &dyn CopyTable, names: &[String]) -> Option<Vec<us
     names.iter().map(find).collect()
 }
 
+/// Checks whether the values of a foreign key can be compared with those that they refer to, as the
+/// copies have them.
+///
+/// # Errors
+/// The difference (1235).
+pub(crate) fn check_types(
+    key: &ForeignKey,
+    child: &dyn CopyTable,
+    parent: &dyn CopyTable,
+) -> Result<()> {
+    let refuse = |why: &str| {
+        Err(Error::unsupported(format_args!(
+            "mirrors of tables whose foreign key '{}' changes rows and {why}: this server does not \
+             write such changes into its binlog",
+            key.name
+        )))
+    };
+    let (Some(here), Some(there)) =
+        (positions(child, &key.columns), positions(parent, &key.referred))
+    else {
+        return refuse("has columns that the copies do not have");
+    };
+    for (&here, &there) in here.iter().zip(&there) {
+        let (here, there) = (&child.columns()[here], &parent.columns()[there]);
+        let alike = here.ty.arrow() == there.ty.arrow()
+            && here.ty.collation == there.ty.collation
+            && here.members == there.members;
+        if !alike {
+            return refuse("whose columns are of other types than those that they refer to");
+        }
+        if here.ty.arrow().is_floating() {
+            return refuse("whose columns are FLOAT or DOUBLE");
+        }
+        if here.ty.arrow() == arrow::datatypes::DataType::Utf8 {
+            if !here.ty.collation.has_plain_charset() {
+                return refuse("whose columns are in a character set that mirrors only show");
+            }
+            // Says so when the collation's rules are not known.
+            let text: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["a"]));
+            let at = positions(child, std::slice::from_ref(&here.name)).unwrap_or_default();
+            child.encoded(&at, 1, &[text])?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::mirrors::MirrorName;
+    use crate::model::name::MirrorName;
     use crate::model::record::MirrorRecord;
 
     fn mirror(table: &str, foreign_keys: Vec<ForeignKey>) -> Arc<Mirror> {

@@ -16,9 +16,10 @@ use super::find::{self, Wanted};
 use super::fired::{AllFired, Step};
 use super::plan::{Link, Plan};
 use super::rows::{Child, Folded, Images, Referring, Row};
-use super::{Action, cannot, values};
+use super::values::{cannot, values};
 use crate::apply::batch::Happened;
 use crate::apply::snapshot_window::Window;
+use crate::model::foreign_key::Action;
 use crate::model::mirror::Mirror;
 
 /// The change of a parent row.
@@ -492,7 +493,8 @@ fn joined<'p>(
 mod tests {
     use super::*;
     use crate::apply::batch::tests::World;
-    use crate::apply::foreign_key_actions::{ForeignKey, fires};
+    use crate::apply::foreign_key_actions::fires;
+    use crate::model::foreign_key::ForeignKey;
     use crate::model::record::{MirrorRecord, State};
 
     /// The effect of deleting a row whose key refers to itself: the reasons to resynchronise.

@@ -7,7 +7,7 @@ use arrow::array::{Array as _, ArrayRef, new_empty_array, new_null_array};
 use pelorus_error::Result;
 use pelorus_store::Keys;
 
-use super::{cannot, values};
+use super::values::{cannot, values};
 use crate::model::copies::CopyTable;
 use crate::model::mirror::Mirror;
 

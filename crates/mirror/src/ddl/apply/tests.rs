@@ -7,8 +7,8 @@ use pelorus_sql::Mode;
 use pelorus_store::Commit;
 
 use super::*;
-use crate::apply::foreign_key_actions::Action;
 use crate::control::mirrors::Mirrors;
+use crate::model::foreign_key::Action;
 use crate::model::record;
 use crate::model::record::SourceRecord;
 use crate::source::tests::{NoLinks, Tables, kept, name, of_database, source, state, states};

@@ -92,7 +92,7 @@ impl Reader<'_> {
     /// to them.
     pub(super) fn stop_unguarded(&self, batch: &mut Batch) -> Result<()> {
         loop {
-            let lost = crate::apply::foreign_key_actions::unguarded(self.source);
+            let lost = crate::apply::foreign_key_actions::unguarded(self.source.as_ref());
             if lost.is_empty() {
                 return Ok(());
             }

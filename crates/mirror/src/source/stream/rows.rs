@@ -7,8 +7,9 @@ use pelorus_error::{Code, Result};
 
 use super::Reader;
 use super::cascades::Cascades;
-use crate::apply::batch::{Added, Batch, too_large};
+use crate::apply::batch::{Added, Batch};
 use crate::apply::foreign_key_actions::Plan;
+use crate::apply::partial_row_images::too_large;
 use crate::model::mirror::{Mirror, overtaken};
 use crate::model::record::State;
 
@@ -28,8 +29,9 @@ impl Reader<'_> {
         if !keeps {
             self.unseen(&cascades)?;
         }
-        let plan = (keeps && cascades.does_something)
-            .then(|| Plan::of(self.source, &mirror, &copy, &|from: &Position| self.is_old(from)));
+        let plan = (keeps && cascades.does_something).then(|| {
+            Plan::of(self.source.as_ref(), &mirror, &copy, &|from: &Position| self.is_old(from))
+        });
         let transaction = self.transaction.get_or_insert_default();
         if !transaction.touched.iter().any(|it| Arc::ptr_eq(it, &mirror)) {
             transaction.touched.push(Arc::clone(&mirror));

@@ -10,18 +10,18 @@ use pelorus_functions::{TimeZone, Value, array_of};
 use pelorus_link::SessionSettings;
 use pelorus_mirror::MirrorName;
 use pelorus_mirror::control::repair::Suspects;
+use pelorus_native::definition::NativeDef;
 use pelorus_query::QueryContext;
+use pelorus_result::scalar::{text_of, value_at};
 use pelorus_sql::literal;
 
 use super::texts::{Reader, condition_of, has_plain_keys, key_text, row_text, whole_key_text};
 use crate::api::RowFormat;
 use crate::links::LinkedDatabase;
+use crate::mirror::answering::Mirrored;
 use crate::mirror::filter::condition_text;
 use crate::mirror::hidden_database;
-use crate::native::definition::NativeDef;
-use crate::scalar::{text_of, value_at};
 use crate::session::Session;
-use crate::session::mirror::Mirrored;
 
 /// Rows of a range.
 const RANGE_ROWS: u64 = 100_000;
@@ -268,7 +268,7 @@ impl<'s> Pair<'s> {
         );
         let set = self.session.run_query(&self.context(), &sql, RowFormat::Binary).await?;
         let columns = set.columns.clone();
-        let batches = crate::collect::batches(&columns, set.rows).await?;
+        let batches = pelorus_result::collect::batches(&columns, set.rows).await?;
         let mut rows = Vec::new();
         for batch in &batches {
             for row in 0..batch.num_rows() {

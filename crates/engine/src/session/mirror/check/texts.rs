@@ -1,10 +1,10 @@
 //! SQL texts of `CHECK MIRROR` that both sides compute with equal results.
 
+use pelorus_native::definition::NativeDef;
 use pelorus_sql::literal;
 use pelorus_types::{ColumnType, WireType, collation};
 
 use crate::mirror::filter::part;
-use crate::native::definition::NativeDef;
 
 /// A text that rows have in common when all of their values that are copied are the same.
 pub(super) fn row_text(def: &NativeDef) -> String {
