@@ -19,7 +19,7 @@
 //! | `source` | one server's stream: events, transactions, positions, freshness |
 //! | `ddl` | DDL in the stream |
 //! | [`apply`] | batches of changes, partial row images, foreign key actions, writes to copies |
-//! | [`model`] | records, states, filters, and what is needed of the tables that hold the copies |
+//! | [`model`] | names, records, states, filters, and what is needed of the tables that hold the copies |
 
 pub mod apply;
 pub mod control;

@@ -1,5 +1,5 @@
-//! The data model of mirrors: record, state and filter of a mirror, and the interface to the table
-//! that holds its copy.
+//! The data model of mirrors: name, record, state, filter and foreign keys of a mirror, the interface
+//! to the table that holds its copy, and what all sources share.
 
 pub(crate) mod charsets;
 pub mod copies;

@@ -225,7 +225,7 @@ impl Catalog {
         self.databases.write().remove(name);
     }
 
-    /// Writes a value of the engine's.
+    /// Writes a value that belongs to no table.
     pub(super) fn put_value(&self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<()> {
         let commit = Commit { values: vec![(key, value)], ..Commit::default() };
         self.store.commit(&commit).map(drop)
@@ -274,7 +274,7 @@ impl Catalog {
 }
 
 impl Drop for Catalog {
-    /// Dropping an engine that was not closed stops its threads; the log contains all durable
+    /// Dropping a catalog that was not closed stops its threads; the log contains all durable
     /// changes.
     fn drop(&mut self) {
         self.store.stop_maintenance();

@@ -1,4 +1,4 @@
-//! Collects a whole result in memory, for small results that the engine itself needs.
+//! Collects a whole result in memory, for small results that the server itself needs.
 
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;

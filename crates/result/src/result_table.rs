@@ -1,5 +1,4 @@
-//! [`ResultTable`]: a small result that the engine builds row by row and converts to Arrow at the
-//! end.
+//! [`ResultTable`]: a small result that is built row by row and converted to Arrow at the end.
 
 use std::sync::Arc;
 

@@ -14,13 +14,12 @@ use pelorus_store::{Commit, Durability};
 
 use super::Source;
 use crate::model::mirror::Mirror;
-
-/// How often the server says that nothing happens.
-pub(super) const HEARTBEAT: Duration = Duration::from_millis(500);
 use crate::model::record;
 use crate::model::record::{MirrorRecord, State};
 use crate::model::status::MirrorStatus;
 
+/// How often the server says that nothing happens.
+pub(super) const HEARTBEAT: Duration = Duration::from_millis(500);
 /// How often it is kept when the copies were whole.
 const KEEP_WHOLE_EVERY: Duration = Duration::from_secs(5);
 /// The interval of requests for the server's position, and the timeout of each.

@@ -305,6 +305,7 @@ fn plain_bytes(escaped: &[u8]) -> Vec<u8> {
     }
     out
 }
+
 /// Bytes as a literal.
 fn hexadecimal(bytes: &[u8]) -> String {
     let digits = bytes.iter().map(|byte| format!("{byte:02X}"));
