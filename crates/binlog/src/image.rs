@@ -3,7 +3,7 @@
 //! An [`ImageBuilder`] is made for the columns that are wanted and takes any number of rows events.
 //! An image is: a bitmap of NULLs over the columns that it has, and their values in order; the
 //! values are those that the server packs for its replicas (MySQL's `pack_row`, `Field::pack`). The
-//! arrays have the forms of [`ColumnType::arrow`]. What to know of them:
+//! arrays have the forms of `ColumnType::arrow`. What to know of them:
 //!
 //! - A TIMESTAMP is logged as seconds since 1970 UTC and comes out packed like any date, **in
 //!   UTC**, which is what a session with `time_zone = '+00:00'` selects. 0 is the zero date.

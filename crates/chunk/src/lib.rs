@@ -20,7 +20,7 @@
 //! | `packed` | the smaller form of a sub-block on the disk |
 //! | `column` | bytes to arrays, single values and selections |
 //!
-//! Writing: [`encode`] gives the bytes and a [`ChunkMeta`]. Reading: [`ChunkMeta::column`] checks
+//! Writing: `encode` gives the bytes and a [`ChunkMeta`]. Reading: [`ChunkMeta::column`] checks
 //! the checksum and the structure of one sub-block once and gives a [`Column`]; later reads cannot
 //! go out of bounds. A change of the format also changes `docs/internals/format-chunk.md`,
 //! the version in `format` and the golden test.

@@ -21,7 +21,7 @@ const VERSION: u8 = 1;
 pub struct ChunkMeta {
     /// Rows of the chunk.
     pub rows: usize,
-    /// Its columns, in the order in which they were given to [`crate::encode`].
+    /// Its columns, in the order in which they were given to `crate::encode`.
     pub columns: Vec<ColumnMeta>,
 }
 

@@ -88,7 +88,7 @@ impl std::fmt::Debug for Credential {
 
 /// What the edge does with a session. `Session` in `session.rs` has these methods:
 ///
-/// ```ignore
+/// ```text
 /// Engine::open(EngineConfig) -> Result<Arc<Engine>>                       // async
 /// Engine::credential(&self, user, peer) -> Option<Credential>             // for the handshake
 /// Engine::connect(self: &Arc<Self>, login: Login) -> Result<Session>      // async; checks limits, database

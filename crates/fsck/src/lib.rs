@@ -57,7 +57,7 @@ pub fn check(disk: &dyn Disk, folder: &Path) -> Report {
     check::check(disk, folder, None)
 }
 
-/// As [`check`], and gives out the live rows of the newest version: those that the next start will
+/// As `check`, and gives out the live rows of the newest version: those that the next start will
 /// have. Of each partition rows come in no particular order; damaged rows are left out, and so is
 /// every partition of which the log changes rows by keys that cannot be compared here.
 pub fn check_rows(disk: &dyn Disk, folder: &Path, rows: &mut dyn FnMut(&Row<'_>)) -> Report {
@@ -65,7 +65,7 @@ pub fn check_rows(disk: &dyn Disk, folder: &Path, rows: &mut dyn FnMut(&Row<'_>)
 }
 
 /// Inspects one data file: its headers, blocks, holes, chunks and columns. The checksums of all
-/// blocks are compared; [`check`] verifies whether their contents are consistent.
+/// blocks are compared; `check` verifies whether their contents are consistent.
 pub fn inspect(disk: &dyn Disk, file: &Path) -> FileView {
     view::inspect(disk, file)
 }

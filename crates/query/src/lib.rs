@@ -1,6 +1,6 @@
 //! Plans and executes queries, on linked servers, here, or both.
 //!
-//! Entry points: [`run`], [`describe`], [`explain`]. This crate uses DataFusion; it knows no
+//! Entry points: `run`, [`describe`], `explain`. This crate uses DataFusion; it knows no
 //! protocol.
 //!
 //! | module | owns |
@@ -62,7 +62,7 @@ pub async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Result<Que
 /// Finds the result columns of one query without running it; `?` is allowed in place of values.
 ///
 /// # Errors
-/// As [`run`].
+/// As `run`.
 pub async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Column>> {
     let (interrupt, statement) =
         (context.eval.interrupt.clone(), (context.clone(), sql.to_owned()));
@@ -72,7 +72,7 @@ pub async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Column>> 
 /// Says how one query would run: a row a step.
 ///
 /// # Errors
-/// As [`run`].
+/// As `run`.
 pub async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
     let (interrupt, statement) =
         (context.eval.interrupt.clone(), (context.clone(), sql.to_owned()));

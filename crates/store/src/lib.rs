@@ -11,18 +11,18 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`database`], [`table`], [`snapshot`] | commits, versions, tables, reading one version |
-//! | [`commit`] | write sets, applying them, log records, asynchronous commits, timestamps, pinned versions |
-//! | [`catalog`] | tables and columns: schemas and their versions, key functions, DDL |
-//! | [`partition`] | rows of a partition: deltas, chunks, delete marks, key index, cache of columns |
-//! | [`scan`] | scans, point lookups, predicates, samples |
-//! | [`compaction`], [`maintenance`] | flush and merge, and when they run |
-//! | [`recovery`] | checkpoints, and opening after a crash |
-//! | [`format`] | bytes of data files, manifests, batches (`docs/internals/format-store.md`) |
-//! | [`key`] | primary, partition and sort keys as bytes |
+//! | `database`, `table`, `snapshot` | commits, versions, tables, reading one version |
+//! | `commit` | write sets, applying them, log records, asynchronous commits, timestamps, pinned versions |
+//! | `catalog` | tables and columns: schemas and their versions, key functions, DDL |
+//! | `partition` | rows of a partition: deltas, chunks, delete marks, key index, cache of columns |
+//! | `scan` | scans, point lookups, predicates, samples |
+//! | `compaction`, `maintenance` | flush and merge, and when they run |
+//! | `recovery` | checkpoints, and opening after a crash |
+//! | `format` | bytes of data files, manifests, batches (`docs/internals/format-store.md`) |
+//! | `key` | primary, partition and sort keys as bytes |
 //! | `room` | a full disk: releasing space, and commits that wait for it |
-//! | [`statistics`] | histograms and distinct counts |
-//! | [`verify`] | `CHECK TABLE`: redundant data against the rows |
+//! | `statistics` | histograms and distinct counts |
+//! | `verify` | `CHECK TABLE`: redundant data against the rows |
 //!
 //! The store knows no SQL: the meaning of a partition key, the name of a column and the rows of a
 //! statement are the engine's business. Bytes from disk never cause a panic.

@@ -69,7 +69,7 @@ impl Domain {
         }
     }
 
-    /// How to read a column's value so that [`Self::read`] understands it.
+    /// How to read a column's value so that `Self::read` understands it.
     pub(super) fn select(&self, column: &str) -> String {
         match self {
             Domain::Bytes => format!("HEX({column})"),

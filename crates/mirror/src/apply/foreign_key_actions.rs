@@ -3,7 +3,7 @@
 //!
 //! InnoDB of MariaDB, and of MySQL before 9.6, executes these actions internally: the binlog has
 //! the change of the parent row, and nothing of the child rows. The stream therefore does the same
-//! to the copies. When rows of a parent table arrive, a [`Plan`] says which foreign keys lead from
+//! to the copies. When rows of a parent table arrive, a `Plan` says which foreign keys lead from
 //! there to copies, directly and through other tables (`plan`). At the commit of the batch its
 //! changes are processed in their order, and each change of a row is followed by the foreign key
 //! actions that it causes (`replay`). Child rows are looked up in the copies (`find`).

@@ -6,7 +6,7 @@
 //! | `mirrored/LINK/0DATABASE` | a database all of whose tables are mirrored: [`DatabaseRecord`], JSON |
 //! | `source/LINK` | [`SourceRecord`], JSON |
 //! | `at/LINK` | the position up to which the stream has been applied, as text |
-//! | `xa/LINK/0XID` | the tables that a prepared XA transaction has changed: [`XaTables`], JSON |
+//! | `xa/LINK/0XID` | the tables that a prepared XA transaction has changed: `XaTables`, JSON |
 //! | `whole/LINK` | when the copies were known to be complete, in microseconds since 1970, as text |
 //!
 //! The position is separate, because it is written with every batch of changes. (The engine keeps

@@ -1,6 +1,6 @@
 //! `LOAD DATA`: inserts the rows of a file into a table, piece by piece.
 //!
-//! A file whose rows take at most [`PIECE_BYTES`] in memory is loaded in one commit. A larger file
+//! A file whose rows take at most `PIECE_BYTES` in memory is loaded in one commit. A larger file
 //! is committed in pieces of that size, so that memory stays bounded; inside a transaction, which
 //! can only be one commit, a larger file is refused.
 

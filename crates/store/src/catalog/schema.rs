@@ -31,7 +31,7 @@ pub struct StoredColumn {
     /// The type.
     pub ty: ColumnType,
     /// The value of the column in rows that were written before it was added: one encoded value
-    /// ([`crate::format::row_batch`]); `None` is NULL.
+    /// (`crate::format::row_batch`); `None` is NULL.
     pub filler: Option<Vec<u8>>,
 }
 
