@@ -4,6 +4,7 @@ use pelorus_functions::assignment::timestamp_from_utc;
 use pelorus_functions::{TimeZone, Value};
 use pelorus_result::scalar::text_of;
 use pelorus_sql::ddl::Expression;
+use pelorus_sql::literal::hexadecimal;
 use pelorus_types::column::DECIMALS_NOT_FIXED;
 use pelorus_types::number::write_float;
 use pelorus_types::{Flags, WireType};
@@ -57,8 +58,8 @@ fn bytes_text(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return String::new();
     }
-    let shown = bytes.iter().take_while(|byte| **byte != 0);
-    shown.fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}"))
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    hexadecimal(&bytes[..end])
 }
 
 /// An expression as MySQL's information tables have it: with backslashes before quotes.

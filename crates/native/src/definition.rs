@@ -316,7 +316,7 @@ fn bytes_literal(bytes: &[u8], mode: Mode) -> String {
     let text = std::str::from_utf8(bytes).ok();
     match text.filter(|text| text.chars().all(|char| char.len_utf8() < 4)) {
         Some(text) => on_one_line(text, mode),
-        None => bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}")),
+        None => pelorus_sql::literal::hexadecimal(bytes),
     }
 }
 

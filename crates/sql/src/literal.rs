@@ -187,6 +187,17 @@ pub fn on_one_line(value: &str, mode: Mode) -> String {
     }
 }
 
+/// Bytes as a hexadecimal literal: `0x4142`.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(2 * bytes.len() + 2);
+    out.push_str("0x");
+    for byte in bytes {
+        // A `String` accepts every write.
+        write!(out, "{byte:02X}").ok();
+    }
+    out
+}
+
 /// Bytes as a literal: `x'00ff'`.
 pub fn bytes(value: &[u8]) -> String {
     let mut out = String::with_capacity(2 * value.len() + 3);

@@ -265,14 +265,6 @@ mod tests {
     use super::*;
     use pelorus_result::kill::Handle;
 
-    #[test]
-    fn encoded_rows_are_split() {
-        let bytes = [1, 0, 0, 0, 7, 0, 0, 0, 0, 2, 0, 0, 0, 8, 9];
-        let rows: Vec<_> = payloads(&bytes).collect();
-        assert_eq!(rows, [&[7][..], &[], &[8, 9]]);
-        assert_eq!(payloads(&[9, 0, 0, 0, 1]).count(), 0);
-    }
-
     #[tokio::test]
     async fn a_kill_is_seen_beside_work_that_uses_up_its_turn() {
         let handle = Handle::new(1);

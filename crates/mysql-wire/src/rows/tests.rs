@@ -220,3 +220,11 @@ fn what_does_not_fit_is_an_error_and_leaves_no_trace() {
     let mut encoder = RowEncoder::new(&batch, &columns, Format::Binary).unwrap();
     assert_eq!(encoder.encode(0, &mut BytesMut::new()).unwrap_err().errno(), 1105);
 }
+
+#[test]
+fn rows_one_after_another_are_split() {
+    let bytes = [1, 0, 0, 0, 7, 0, 0, 0, 0, 2, 0, 0, 0, 8, 9];
+    let rows: Vec<_> = super::payloads(&bytes).collect();
+    assert_eq!(rows, [&[7][..], &[], &[8, 9]]);
+    assert_eq!(super::payloads(&[9, 0, 0, 0, 1]).count(), 0);
+}

@@ -254,8 +254,8 @@ impl Part {
         };
         match String::from_utf8(bytes) {
             Ok(text) if self.is_plain() => format!("'{}'", text.replace('\'', "''")),
-            Ok(text) => hexadecimal(text.as_bytes()),
-            Err(error) => hexadecimal(error.as_bytes()),
+            Ok(text) => pelorus_sql::literal::hexadecimal(text.as_bytes()),
+            Err(error) => pelorus_sql::literal::hexadecimal(error.as_bytes()),
         }
     }
 
@@ -304,10 +304,4 @@ fn plain_bytes(escaped: &[u8]) -> Vec<u8> {
         }
     }
     out
-}
-
-/// Bytes as a literal.
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digits = bytes.iter().map(|byte| format!("{byte:02X}"));
-    format!("0x{}", digits.collect::<String>())
 }

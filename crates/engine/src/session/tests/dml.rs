@@ -1,12 +1,9 @@
 //! Tests of DML statements in sessions without a linked server.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use pelorus_env::Env;
-
-use crate::api::{Done, Login, Outcome, RowFormat};
-use crate::config::{EngineConfig, RootPassword, SecretSources, Settings};
+use super::{engine, session};
+use crate::api::{Done, Outcome, RowFormat};
 use crate::engine::Engine;
 use crate::session::Session;
 
@@ -15,41 +12,10 @@ pub(crate) struct Client {
     session: Session,
 }
 
-async fn engine() -> Arc<Engine> {
-    let config = EngineConfig {
-        env: Env::in_memory(1),
-        data: PathBuf::from("/data"),
-        settings: Settings::default(),
-        root_password: RootPassword::Given("secret".to_owned()),
-        root_hosts: Vec::new(),
-        secrets: SecretSources::default(),
-        links: Vec::new(),
-        mirrors: Vec::new(),
-        variables: Vec::new(),
-    };
-    Engine::open(config).await.unwrap()
-}
-
-async fn client(engine: &Arc<Engine>) -> Client {
-    let login = Login {
-        user: "root".to_owned(),
-        peer: None,
-        database: None,
-        collation: 255,
-        found_rows: false,
-        interactive: false,
-        ignore_space: false,
-        encrypted: false,
-        attributes: Vec::new(),
-    };
-    let session = engine.connect(engine.next_connection_id(), login).await.unwrap();
-    Client { session }
-}
-
 /// A session in a new database with tables.
 pub(crate) async fn with_tables(tables: &[&str]) -> (Arc<Engine>, Client) {
     let engine = engine().await;
-    let mut client = client(&engine).await;
+    let mut client = Client { session: session(&engine, "root").await };
     client.run("CREATE DATABASE d").await;
     client.run("USE d").await;
     for table in tables {
@@ -84,25 +50,9 @@ impl Client {
     /// Rows with commas between values, NULL as `NULL`.
     async fn rows(&mut self, sql: &str) -> Vec<String> {
         let outcome = self.session.execute(sql, RowFormat::Text).await;
-        let Ok(Outcome::Rows(set)) = outcome else { panic!("{sql}: {outcome:?}") };
-        let columns = set.columns.clone();
-        let batches = pelorus_result::collect::batches(&set.columns, set.rows).await.unwrap();
-        let mut rows = Vec::new();
-        for batch in batches {
-            for row in 0..batch.num_rows() {
-                let cells = columns.iter().enumerate().map(|(at, column)| {
-                    let array = batch.column(at);
-                    let value =
-                        pelorus_result::scalar::value_at(array.as_ref(), &column.ty, row).unwrap();
-                    match value.is_null() {
-                        true => "NULL".to_owned(),
-                        false => pelorus_result::scalar::text_of(&value, &column.ty),
-                    }
-                });
-                rows.push(cells.collect::<Vec<_>>().join(","));
-            }
-        }
-        rows
+        let Ok(outcome @ Outcome::Rows(_)) = outcome else { panic!("{sql}: {outcome:?}") };
+        let rows = super::texts(outcome).await;
+        rows.into_iter().map(|row| row.join(",")).collect()
     }
 }
 
@@ -329,7 +279,7 @@ async fn rows_that_stay_as_they_are_are_no_duplicates() {
 #[tokio::test]
 async fn transactions_see_their_own_rows_and_nobody_elses() {
     let (engine, mut one) = with_tables(&[T]).await;
-    let mut two = client(&engine).await;
+    let mut two = Client { session: session(&engine, "root").await };
     two.run("USE d").await;
     one.run("INSERT INTO t (id, a) VALUES (1, 1), (2, 2)").await;
     one.run("BEGIN").await;
@@ -372,7 +322,7 @@ async fn a_transaction_of_many_statements_is_taken_back_in_part() {
 #[tokio::test]
 async fn a_transaction_that_lost_a_race_is_rolled_back() {
     let (engine, mut one) = with_tables(&[T]).await;
-    let mut two = client(&engine).await;
+    let mut two = Client { session: session(&engine, "root").await };
     two.run("USE d").await;
     one.run("INSERT INTO t (id, a) VALUES (1, 1)").await;
     one.run("BEGIN").await;
@@ -408,7 +358,7 @@ async fn files_are_loaded() {
 #[tokio::test]
 async fn a_load_is_shown_while_its_file_comes_and_can_be_killed() {
     let (engine, mut one) = with_tables(&[T]).await;
-    let mut two = client(&engine).await;
+    let mut two = Client { session: session(&engine, "root").await };
     two.run("SET GLOBAL local_infile = ON").await;
     let id = one.session.id();
     let sql = "LOAD DATA LOCAL INFILE 'f' INTO TABLE t FIELDS TERMINATED BY ','";
