@@ -1,7 +1,7 @@
 //! The pages of the documentation that are generated from tables in the code.
 //!
-//! `docs/reference/variables.md` is generated too; a test of the engine, whose table it comes from,
-//! compares it.
+//! `docs/reference/variables.md` and `functions.md` are generated too; tests of the crates whose
+//! tables they come from compare them.
 
 use std::fs;
 

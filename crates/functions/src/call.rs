@@ -124,11 +124,15 @@ impl Call {
         self.slots.len()
     }
 
-    /// Says whether the call itself can complain of the values of its arguments, and which of them
-    /// it looks at when.
+    /// Says whether the call itself can complain of the values of its arguments.
     pub(crate) fn with_fallibility(mut self, is_fallible: bool, args: &[Arg]) -> Self {
         self.is_fallible = is_fallible || args.iter().any(|arg| arg.is_fallible);
-        self.flow = Flow::of(&self.name.to_ascii_uppercase(), args);
+        self
+    }
+
+    /// Sets the order in which arguments are evaluated, if one must be kept.
+    pub(crate) fn with_flow(mut self, flow: Option<Flow>) -> Self {
+        self.flow = flow;
         self
     }
 

@@ -48,6 +48,7 @@ pub use crate::kernels::quotient::rounded_quotient;
 pub use crate::kernels::sort_key::{comparison_keys, key_type, needs_key, without_signed_zeros};
 pub use crate::registry::names;
 pub use crate::registry::resolve::{asks_real, asks_text, hidden_numbers, resolve};
+pub use crate::registry::table::{Filters, Function, Stored, Volatility, find};
 pub use crate::scalar::cast::{CastTarget, cast};
 pub use crate::scalar::logic::truth;
 pub use crate::types::common_type::common_type;

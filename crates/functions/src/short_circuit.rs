@@ -32,69 +32,25 @@ pub(crate) enum Flow {
     And,
     /// The first that is true, or none.
     Or,
-    /// The first, and all others where it is not NULL.
+    /// The first, and all others where it is not NULL: MySQL ends such a call at a first argument that
+    /// is NULL.
     First,
 }
 
 impl Flow {
-    /// The order of a conditional that has to keep to one; `None` for all other calls.
-    pub(crate) fn of(name: &str, args: &[Arg]) -> Option<Self> {
-        let flow = match name {
-            "IF" => Self::If,
-            "CASE" => Self::Case,
-            "IFNULL" | "COALESCE" => Self::Coalesce,
-            "AND" => Self::And,
-            "OR" => Self::Or,
-            _ if is_null_with_first(name, args) => Self::First,
-            _ => return None,
+    /// The order, if the arguments of a call require that it is kept: one after the first can fail.
+    pub(crate) fn of(self, args: &[Arg]) -> Option<Self> {
+        let is_required = match self {
+            // (Sums, products and remainders look at both sides.) Constants are computed once in any
+            // case.
+            Self::First => {
+                args.first().is_some_and(|first| first.ty.is_nullable())
+                    && args.iter().skip(1).any(|arg| arg.is_fallible && arg.constant.is_none())
+            }
+            _ => args.iter().skip(1).any(|arg| arg.is_fallible),
         };
-        args.iter().skip(1).any(|arg| arg.is_fallible).then_some(flow)
+        is_required.then_some(self)
     }
-}
-
-/// Whether a call is one that MySQL ends at a first argument that is NULL. (Sums, products and
-/// remainders look at both sides.) Constants are computed once in any case.
-fn is_null_with_first(name: &str, args: &[Arg]) -> bool {
-    let is_such = matches!(
-        name,
-        "=" | "CASE ="
-            | "<>"
-            | "!="
-            | "<"
-            | "<="
-            | ">"
-            | ">="
-            | "BETWEEN"
-            | "NOT BETWEEN"
-            | "LIKE"
-            | "GREATEST"
-            | "LEAST"
-            | "NULLIF"
-            | "&"
-            | "^"
-            | "<<"
-            | "POW"
-            | "ROUND"
-            | "TRUNCATE"
-            | "CONV"
-            | "CONCAT"
-            | "LEFT"
-            | "RIGHT"
-            | "SUBSTRING"
-            | "LPAD"
-            | "REPEAT"
-            | "REPLACE"
-            | "INSTR"
-            | "ELT"
-            | "STRCMP"
-            | "FIND_IN_SET"
-            | "SUBSTRING_INDEX"
-            | "DATE_ADD"
-            | "MAKETIME"
-    );
-    is_such
-        && args.first().is_some_and(|first| first.ty.is_nullable())
-        && args.iter().skip(1).any(|arg| arg.is_fallible && arg.constant.is_none())
 }
 
 /// The properties of a call's arguments and result.

@@ -24,36 +24,6 @@ use sqlparser::ast::{
 /// Operators that a partitioning expression can use.
 const PARTITION_OPERATORS: [&str; 5] = ["+", "-", "*", "%", "DIV"];
 
-/// Functions that a partitioning expression can use.
-const PARTITION_FUNCTIONS: [&str; 26] = [
-    "ABS",
-    "CEIL",
-    "CEILING",
-    "DATEDIFF",
-    "DAY",
-    "DAYOFMONTH",
-    "DAYOFWEEK",
-    "DAYOFYEAR",
-    "EXTRACT",
-    "FLOOR",
-    "HOUR",
-    "MICROSECOND",
-    "MINUTE",
-    "MOD",
-    "MONTH",
-    "QUARTER",
-    "SECOND",
-    "TIME_TO_SEC",
-    "TO_DAYS",
-    "TO_SECONDS",
-    "UNIX_TIMESTAMP",
-    "WEEKDAY",
-    "WEEKOFYEAR",
-    "YEAR",
-    "YEARWEEK",
-    "-",
-];
-
 /// An expression that is bound to the columns of a table.
 #[derive(Debug)]
 pub struct RowExpression {
@@ -436,7 +406,7 @@ impl Scope<'_> {
 
     fn function(&self, function: &Function) -> Result<Node> {
         let name = ast_analysis::function_name(&function.name);
-        if self.restricted && !PARTITION_FUNCTIONS.contains(&name.as_str()) {
+        if self.restricted && !pelorus_functions::find(&name).is_some_and(|row| row.in_partitions) {
             return Err(self.not_allowed());
         }
         let args = arguments(function).ok_or_else(|| self.not_allowed())?;

@@ -258,18 +258,10 @@ pub fn calls(expr: &Expr) -> Vec<Call> {
 /// The inputs other than tables on which the answer of a query depends.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Dependence {
-    /// Functions that give another value at every call: `RAND`, `UUID`, `SLEEP`, `SYSDATE`, ...
-    pub random: Vec<String>,
-    /// Functions of the time of the statement: `NOW` and similar.
-    pub time: Vec<String>,
-    /// Functions of the session: `USER`, `DATABASE`, `LAST_INSERT_ID`, `FOUND_ROWS`, ...
-    pub session: Vec<String>,
-    /// Functions that change something: `GET_LOCK`, `NEXTVAL`, `LAST_INSERT_ID(x)`, ...
-    pub effects: Vec<String>,
     /// Stored functions that are called with their database.
     pub stored: Vec<String>,
-    /// All functions that are called.
-    pub functions: Vec<String>,
+    /// All functions that are called, each with a number of arguments.
+    pub functions: Vec<(String, usize)>,
     /// User variables that are read or set, in lower case.
     pub user_variables: Vec<String>,
     /// System variables.
@@ -277,60 +269,6 @@ pub struct Dependence {
     /// `@x := ...` occurs.
     pub assigns: bool,
 }
-
-const RANDOM: &[&str] =
-    &["BENCHMARK", "RAND", "RANDOM_BYTES", "SLEEP", "SYSDATE", "SYS_GUID", "UUID", "UUID_SHORT"];
-
-const TIME: &[&str] = &[
-    "CURDATE",
-    "CURRENT_DATE",
-    "CURRENT_TIME",
-    "CURRENT_TIMESTAMP",
-    "CURTIME",
-    "LOCALTIME",
-    "LOCALTIMESTAMP",
-    "NOW",
-    "UTC_DATE",
-    "UTC_TIME",
-    "UTC_TIMESTAMP",
-];
-
-const SESSION: &[&str] = &[
-    "CONNECTION_ID",
-    "CURRENT_ROLE",
-    "CURRENT_USER",
-    "DATABASE",
-    "FOUND_ROWS",
-    "GTID_SUBSET",
-    "ICU_VERSION",
-    "LAST_INSERT_ID",
-    "PS_CURRENT_THREAD_ID",
-    "PS_THREAD_ID",
-    "ROLES_GRAPHML",
-    "ROW_COUNT",
-    "SCHEMA",
-    "SESSION_USER",
-    "SYSTEM_USER",
-    "USER",
-    "VERSION",
-];
-
-const EFFECTS: &[&str] = &[
-    "GET_LOCK",
-    "IS_FREE_LOCK",
-    "IS_USED_LOCK",
-    "LASTVAL",
-    "LOAD_FILE",
-    "MASTER_GTID_WAIT",
-    "MASTER_POS_WAIT",
-    "NEXTVAL",
-    "RELEASE_ALL_LOCKS",
-    "RELEASE_LOCK",
-    "SETVAL",
-    "SOURCE_POS_WAIT",
-    "WAIT_FOR_EXECUTED_GTID_SET",
-    "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS",
-];
 
 /// Finds the inputs other than its tables on which a query depends, including subqueries.
 pub fn dependence(query: &Query, mode: Mode) -> Dependence {
@@ -348,34 +286,24 @@ pub fn expression_dependence(expr: &Expr, mode: Mode) -> Dependence {
 
 impl Dependence {
     fn without_repetitions(mut self) -> Self {
-        let lists = [
-            &mut self.random,
-            &mut self.time,
-            &mut self.session,
-            &mut self.effects,
-            &mut self.stored,
-            &mut self.functions,
-            &mut self.user_variables,
-        ];
-        lists.into_iter().for_each(once);
+        once(&mut self.stored);
+        once(&mut self.functions);
+        once(&mut self.user_variables);
         once(&mut self.system_variables);
         self
     }
 
+    /// Whether a function is called of which this is true: of its name in upper case and the number
+    /// of its arguments.
+    pub fn calls(&self, is: impl Fn(&str, usize) -> bool) -> bool {
+        self.functions.iter().any(|(name, arguments)| is(name, *arguments))
+    }
+
     fn call(&mut self, name: String, arguments: usize) {
-        let out = self;
         if name.contains('.') {
-            out.stored.push(name.clone());
-        } else if RANDOM.contains(&name.as_str()) {
-            out.random.push(name.clone());
-        } else if TIME.contains(&name.as_str()) || (name == "UNIX_TIMESTAMP" && arguments == 0) {
-            out.time.push(name.clone());
-        } else if EFFECTS.contains(&name.as_str()) || (name == "LAST_INSERT_ID" && arguments > 0) {
-            out.effects.push(name.clone());
-        } else if SESSION.contains(&name.as_str()) {
-            out.session.push(name.clone());
+            self.stored.push(name.clone());
         }
-        out.functions.push(name);
+        self.functions.push((name, arguments));
     }
 
     fn see(&mut self, node: &Node<'_>, mode: Mode) {

@@ -9,6 +9,7 @@ use crate::context::EvalContext;
 use crate::registry::errors::out_of_range;
 use crate::registry::fallibility;
 use crate::scalar::arithmetic::warn_division;
+use crate::short_circuit::Flow;
 use crate::types::result_type;
 use crate::value::{Arg, Value};
 
@@ -41,7 +42,7 @@ pub fn rounded_quotient(args: &[Arg], digits: u8, ctx: &Arc<EvalContext>) -> Res
         Ok(Value::Decimal(value.ok_or_else(|| out_of_range("DECIMAL", &shown))?))
     });
     let is_fallible = fallibility::of_function("/", args, &ty);
-    Ok(call.with_text(text).with_fallibility(is_fallible, args))
+    Ok(call.with_text(text).with_fallibility(is_fallible, args).with_flow(Flow::First.of(args)))
 }
 
 #[cfg(test)]

@@ -426,8 +426,13 @@ fn int_divide(
     })
 }
 
+/// Binds `-`, of one argument or of two.
+pub(crate) fn minus(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    if args.len() == 1 { negate(name, args, ctx) } else { binary(name, args, ctx) }
+}
+
 /// Binds the unary minus.
-pub(crate) fn negate(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+fn negate(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [arg] = args else { return Err(crate::registry::errors::parameter_count(name)) };
     let text = format!("-({})", arg.text);
     let kind = if arg.ty.is_temporal() || arg.is_hex() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pelorus_error::Result;
+use pelorus_error::{Error, Result};
 use pelorus_types::ColumnType;
 
 use crate::call::Call;
@@ -28,12 +28,12 @@ pub(crate) fn pi(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Cal
 }
 
 /// Binds a function of one number.
-pub(crate) fn unary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Call>> {
+pub(crate) fn of_one(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let op: fn(f64) -> Given = match name {
         "SQRT" => |x| if x < 0.0 { Given::Null } else { Given::Number(x.sqrt()) },
         "EXP" => |x| Given::Number(x.exp()),
         "LN" => |x| logarithm(x, f64::ln),
-        "LOG" if args.len() == 1 => |x| logarithm(x, f64::ln),
+        "LOG" => |x| logarithm(x, f64::ln),
         "LOG2" => |x| logarithm(x, f64::log2),
         "LOG10" => |x| logarithm(x, f64::log10),
         "SIN" => |x| Given::Number(x.sin()),
@@ -42,12 +42,12 @@ pub(crate) fn unary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<
         "COT" => |x| Given::Number(1.0 / x.tan()),
         "ASIN" => |x| if x.abs() > 1.0 { Given::Null } else { Given::Number(x.asin()) },
         "ACOS" => |x| if x.abs() > 1.0 { Given::Null } else { Given::Number(x.acos()) },
-        "ATAN" if args.len() == 1 => |x| Given::Number(x.atan()),
+        "ATAN" => |x| Given::Number(x.atan()),
         "DEGREES" => |x| Given::Number(x / (std::f64::consts::PI / 180.0)),
         "RADIANS" => |x| Given::Number(x * (std::f64::consts::PI / 180.0)),
-        _ => return None,
+        _ => return Err(Error::internal(format!("{name} of one number"))),
     };
-    let [_] = args else { return Some(Err(parameter_count(name))) };
+    let [_] = args else { return Err(parameter_count(name)) };
     let exact = matches!(name, "DEGREES" | "RADIANS");
     let ty = if exact {
         null_if_any(ColumnType::double(), args)
@@ -55,10 +55,10 @@ pub(crate) fn unary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<
         ColumnType::double().nullable()
     };
     let text = format!("{}({})", name.to_ascii_lowercase(), args[0].text);
-    Some(Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
         let Some(x) = batch.inputs[0].real(row) else { return Ok(Value::Null) };
         finish(op(x), batch.ctx, &text)
-    })))
+    }))
 }
 
 fn logarithm(x: f64, log: fn(f64) -> f64) -> Given {
@@ -77,8 +77,13 @@ fn finish(given: Given, ctx: &EvalContext, text: &str) -> Result<Value> {
     }
 }
 
+/// Binds `LOG` and `ATAN`, which take one number or two.
+pub(crate) fn of_one_or_two(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
+    if args.len() == 1 { of_one(name, args, ctx) } else { of_two(name, args, ctx) }
+}
+
 /// Binds `POW`, `ATAN2` and the forms of `LOG` and `ATAN` with two arguments.
-pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option<Result<Call>> {
+pub(crate) fn of_two(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let op: fn(f64, f64) -> Given = match name {
         "POW" | "POWER" => |x, y| Given::Number(x.powf(y)),
         "ATAN" | "ATAN2" => |y, x| Given::Number(y.atan2(x)),
@@ -89,18 +94,18 @@ pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Option
                 Given::Number(x.ln() / base.ln())
             }
         },
-        _ => return None,
+        _ => return Err(Error::internal(format!("{name} of two numbers"))),
     };
-    let [left, right] = args else { return Some(Err(parameter_count(name))) };
+    let [left, right] = args else { return Err(parameter_count(name)) };
     let text = match name {
         "POW" | "POWER" => format!("pow({},{})", left.text, right.text),
         _ => format!("{}({},{})", name.to_ascii_lowercase(), left.text, right.text),
     };
     let ty = ColumnType::double().nullable();
-    Some(Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
+    Ok(Call::rowwise(name, args, ctx, ty, move |batch, row| {
         let (Some(a), Some(b)) = (batch.inputs[0].real(row), batch.inputs[1].real(row)) else {
             return Ok(Value::Null);
         };
         finish(op(a, b), batch.ctx, &text)
-    })))
+    }))
 }

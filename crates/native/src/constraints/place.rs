@@ -2,63 +2,10 @@
 //! non-deterministic functions, variables, subqueries, rows, aggregates and window functions.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::names::is_function;
+use pelorus_functions::names::{self, is_function};
+use pelorus_functions::{Stored, find};
 use pelorus_sql::ast_analysis::{self, Call, Node, is_aggregate_name, walk_expr};
 use sqlparser::ast::Expr;
-
-/// Functions that no expression of a definition calls.
-const NEVER: [&str; 18] = [
-    "BENCHMARK",
-    "FOUND_ROWS",
-    "GET_LOCK",
-    "ICU_VERSION",
-    "IS_FREE_LOCK",
-    "IS_USED_LOCK",
-    "LAST_INSERT_ID",
-    "LOAD_FILE",
-    "MASTER_POS_WAIT",
-    "NAME_CONST",
-    "RELEASE_ALL_LOCKS",
-    "RELEASE_LOCK",
-    "ROW_COUNT",
-    "SLEEP",
-    "UPDATEXML",
-    "VALUES",
-    "VERSION",
-    "WAIT_FOR_EXECUTED_GTID_SET",
-];
-
-/// Functions whose value is another one at another time or in another session: only defaults call
-/// them.
-const ONLY_DEFAULTS: [&str; 27] = [
-    "CONNECTION_ID",
-    "CURDATE",
-    "CURRENT_DATE",
-    "CURRENT_ROLE",
-    "CURRENT_TIME",
-    "CURRENT_TIMESTAMP",
-    "CURRENT_USER",
-    "CURTIME",
-    "DATABASE",
-    "LOCALTIME",
-    "LOCALTIMESTAMP",
-    "NOW",
-    "RAND",
-    "RANDOM_BYTES",
-    "ROLES_GRAPHML",
-    "SCHEMA",
-    "SESSION_USER",
-    "STATEMENT_DIGEST",
-    "STATEMENT_DIGEST_TEXT",
-    "SYSDATE",
-    "SYSTEM_USER",
-    "USER",
-    "UTC_DATE",
-    "UTC_TIME",
-    "UTC_TIMESTAMP",
-    "UUID",
-    "UUID_SHORT",
-];
 
 /// The place of an expression in a definition: the default or the value of a column, or a CHECK by
 /// name.
@@ -156,8 +103,9 @@ impl Place<'_> {
     /// The error of a call that is not allowed here.
     fn call(self, call: &Call) -> Option<Error> {
         let name = call.name.as_str();
-        let is_never = NEVER.binary_search(&name).is_ok();
-        let is_of_moment = ONLY_DEFAULTS.binary_search(&name).is_ok();
+        let stored = find(name).map_or(Stored::Everywhere, |row| row.stored);
+        let is_never = stored == Stored::Never;
+        let is_of_moment = stored == Stored::Defaults;
         let is_known = is_function(name) || is_aggregate_name(name) || call.window;
         let function = match name {
             "NAME_CONST" => return Some(self.subquery()),
@@ -227,18 +175,5 @@ fn inner(tree: &Expr) -> &Expr {
 
 /// Whether an expression calls a function whose value is not that of the row alone.
 pub(crate) fn not_of_rows(tree: &Expr) -> bool {
-    ast_analysis::calls(tree).iter().any(|call| {
-        let name = call.name.as_str();
-        NEVER.binary_search(&name).is_ok() || ONLY_DEFAULTS.binary_search(&name).is_ok()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_functions_are_sorted() {
-        assert!(NEVER.is_sorted() && ONLY_DEFAULTS.is_sorted());
-    }
+    ast_analysis::calls(tree).iter().any(|call| names::is_of_moment(&call.name))
 }

@@ -7,6 +7,7 @@
 //! this depends on the join order.
 
 use pelorus_error::{Code, Error, Result};
+use pelorus_functions::names;
 use pelorus_sql::ast::{
     BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, TableFactor, TableWithJoins,
     UnaryOperator,
@@ -179,7 +180,7 @@ impl Changed<'_> {
         let text_by_number = is_number && self.def.columns[at].ty.is_string();
         !text_by_number
             && !ast_analysis::all_columns(value).iter().any(is_of_row)
-            && ast_analysis::expression_dependence(value, self.mode).random.is_empty()
+            && !ast_analysis::expression_dependence(value, self.mode).calls(names::is_random)
     }
 
     /// Whether a pattern says how texts of a key begin.

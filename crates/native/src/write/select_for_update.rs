@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 
 use arrow::array::BooleanArray;
 use pelorus_error::{Code, Error, Result};
+use pelorus_functions::names;
 use pelorus_result::diagnostics::Diagnostics;
 use pelorus_sql::ast::{
     Expr, GroupByExpr, LockType, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr,
@@ -178,7 +179,7 @@ fn finds_the_same(query: &Query, mode: pelorus_sql::Mode) -> bool {
         select.projection.clear();
         select.having = None;
     }
-    let mut is_same = ast_analysis::dependence(&finding, mode).random.is_empty();
+    let mut is_same = !ast_analysis::dependence(&finding, mode).calls(names::is_random);
     walk_query(&finding, &mut |node| match node {
         Node::Query(query) => is_same &= has_certain_values(query),
         // Rows that are alike for its ORDER BY have any order.

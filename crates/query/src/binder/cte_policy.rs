@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Error, Result};
+use pelorus_functions::names;
 use pelorus_sql::ast_analysis::{self, Node, is_aggregate_name};
 use pelorus_types::Column;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor, WindowFrameUnits, WindowType};
@@ -163,7 +164,7 @@ impl Binder<'_> {
                 known.extend(names.map(str::to_ascii_lowercase));
             }
         });
-        if !ast_analysis::dependence(query, self.context.mode).random.is_empty() {
+        if ast_analysis::dependence(query, self.context.mode).calls(names::is_random) {
             return NonDeterminism::Rows("a function of chance");
         }
         let mut chance = NonDeterminism::Unseen;

@@ -15,6 +15,7 @@
 
 use std::ops::Range;
 
+use pelorus_functions::names;
 use pelorus_sql::Mode;
 use pelorus_sql::ast_analysis::{self, Node, walk_expr};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
@@ -230,7 +231,7 @@ pub(crate) fn is_constant(expr: &ast::Expr, scope: &Scope, mode: Mode) -> bool {
     let on = ast_analysis::expression_dependence(expr, mode);
     !has_table
         && is_fixed(expr, mode)
-        && on.time.is_empty()
+        && !on.calls(names::is_of_time)
         && on.user_variables.is_empty()
         && !ast_analysis::has_aggregate(expr)
         && all_columns(expr, scope).is_empty()
@@ -239,7 +240,10 @@ pub(crate) fn is_constant(expr: &ast::Expr, scope: &Scope, mode: Mode) -> bool {
 /// Whether an expression gives the same for the same values of its columns.
 fn is_fixed(expr: &ast::Expr, mode: Mode) -> bool {
     let on = ast_analysis::expression_dependence(expr, mode);
-    on.random.is_empty() && on.effects.is_empty() && on.stored.is_empty() && !on.assigns
+    !on.calls(names::is_random)
+        && !on.calls(names::has_effects)
+        && on.stored.is_empty()
+        && !on.assigns
 }
 
 /// The columns, by their paths, of which a row with NULL does not meet a condition.
@@ -264,32 +268,6 @@ pub(crate) fn rejecting(condition: &ast::Expr) -> Vec<Vec<&str>> {
     }
     found
 }
-
-/// Functions whose result need not be NULL where an argument is.
-const NOT_STRICT: [&str; 22] = [
-    "ANY_VALUE",
-    "COALESCE",
-    "CONCAT_WS",
-    "ELT",
-    "EXPORT_SET",
-    "FIELD",
-    "FORMAT_BYTES",
-    "IF",
-    "IFNULL",
-    "INTERVAL",
-    "ISNULL",
-    "JSON_ARRAY",
-    "JSON_OBJECT",
-    "LAST_INSERT_ID",
-    "MAKE_SET",
-    "NULLIF",
-    "NVL",
-    "QUOTE",
-    "RAND",
-    "UUID",
-    "VALUES",
-    "WEIGHT_STRING",
-];
 
 /// Adds the columns of which a NULL makes an expression NULL.
 pub(crate) fn spreading<'e>(expr: &'e ast::Expr, found: &mut Vec<Vec<&'e str>>) {
@@ -324,9 +302,9 @@ pub(crate) fn spreading<'e>(expr: &'e ast::Expr, found: &mut Vec<Vec<&'e str>>) 
         }
         ast::Expr::Function(function) if function.over.is_none() => {
             let name = super::aggregate::name_of(function);
-            let is_strict = pelorus_functions::names::is_function(&name)
-                && !ast_analysis::is_aggregate_name(&name)
-                && NOT_STRICT.binary_search(&name.as_str()).is_err();
+            let row = pelorus_functions::find(&name);
+            let is_strict = row.is_some_and(|row| row.is_mysql && row.is_strict)
+                && !ast_analysis::is_aggregate_name(&name);
             if is_strict && let Ok(args) = super::expression::plain_arguments(function) {
                 args.into_iter().for_each(|arg| spreading(arg, found));
             }
@@ -352,10 +330,5 @@ mod tests {
         assert_eq!(closed([true, false, false, false], false), [true, false, false, false]);
         assert_eq!(closed([true, true, false, false], false), [true; 4]);
         assert_eq!(closed([true, true, false, false], true), [true, true, true, false]);
-    }
-
-    #[test]
-    fn functions_that_take_null_are_in_order() {
-        assert!(NOT_STRICT.is_sorted());
     }
 }

@@ -266,7 +266,7 @@ impl TypedExpr {
         let mut described: Vec<Arg> = args.iter().map(TypedExpr::arg).collect();
         let hidden = functions::hidden_numbers(name, &described)?;
         if !hidden.is_empty() {
-            let is_real = functions::asks_real(name, &described);
+            let is_real = functions::asks_real(name);
             for at in hidden {
                 if let Some(number) = args[at].number(is_real, context)? {
                     (described[at], args[at]) = (number.arg(), number);
@@ -275,7 +275,7 @@ impl TypedExpr {
         }
         for at in 0..args.len() {
             if described[at].text_form == TextForm::Chosen
-                && functions::asks_text(name, at)
+                && functions::asks_text(name, at, described.len())
                 && let Some(text) = args[at].text(context)?
             {
                 (described[at], args[at]) = (text.arg(), text);

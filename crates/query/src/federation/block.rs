@@ -416,14 +416,14 @@ fn aggregates_outside(query: &ast::Query, scope: &Scope, tables: &[BlockTable]) 
 /// The construct that keeps a query or expression from running in parts: it assigns variables,
 /// draws random numbers, has side effects on the server, or calls unknown functions.
 pub(crate) fn runs_once(on: &Dependence) -> bool {
-    on.assigns || !on.random.is_empty() || !on.effects.is_empty() || calls_stored(on)
+    on.assigns || on.calls(names::is_random) || on.calls(names::has_effects) || calls_stored(on)
 }
 
 /// Whether a query or expression calls functions of which nothing is known: stored ones.
 pub(crate) fn calls_stored(on: &Dependence) -> bool {
     let unknown =
-        |name: &String| !names::is_function(name) && !ast_analysis::is_aggregate_name(name);
-    !on.stored.is_empty() || on.functions.iter().any(unknown)
+        |name: &str, _| !names::is_function(name) && !ast_analysis::is_aggregate_name(name);
+    !on.stored.is_empty() || on.calls(unknown)
 }
 
 /// Whether a query must run as one statement.
@@ -437,7 +437,7 @@ fn must_run_once(query: &ast::Query, mode: Mode) -> bool {
 
 /// Whether a query evaluates the current time, which all servers must then receive.
 pub(crate) fn asks_time(query: &ast::Query, mode: Mode) -> bool {
-    !ast_analysis::dependence(query, mode).time.is_empty()
+    ast_analysis::dependence(query, mode).calls(names::is_of_time)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use arrow::array::{Array as _, ArrayRef, BooleanArray};
 use arrow::datatypes::Int64Type;
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::assignment::Target;
-use pelorus_functions::{EvalContext, SqlMode};
+use pelorus_functions::{EvalContext, Filters, SqlMode};
 use pelorus_native::expression::{RowExpression, arguments};
 use pelorus_sql::ddl::TableDefinition;
 use pelorus_sql::literal::{Constant, constant};
@@ -19,53 +19,6 @@ use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 
 use super::{COMMENT, names_of, read};
 use crate::mirror::opaque;
-
-/// Functions of a row that never fail and that no session changes.
-const FUNCTIONS: [&str; 29] = [
-    "CHARACTER_LENGTH",
-    "CHAR_LENGTH",
-    "COALESCE",
-    "CRC32",
-    "DATE",
-    "DAY",
-    "DAYOFMONTH",
-    "DAYOFWEEK",
-    "DAYOFYEAR",
-    "HOUR",
-    "IFNULL",
-    "ISNULL",
-    "LCASE",
-    "LEFT",
-    "LENGTH",
-    "LOWER",
-    "MID",
-    "MINUTE",
-    "MOD",
-    "MONTH",
-    "OCTET_LENGTH",
-    "QUARTER",
-    "RIGHT",
-    "SECOND",
-    "SUBSTR",
-    "SUBSTRING",
-    "UCASE",
-    "UPPER",
-    "YEAR",
-];
-/// Those of them that take dates.
-const OF_DATES: [&str; 11] = [
-    "DATE",
-    "DAY",
-    "DAYOFMONTH",
-    "DAYOFWEEK",
-    "DAYOFYEAR",
-    "HOUR",
-    "MINUTE",
-    "MONTH",
-    "QUARTER",
-    "SECOND",
-    "YEAR",
-];
 
 /// The condition of a copy's rows.
 #[derive(Debug)]
@@ -221,12 +174,13 @@ impl Grammar<'_> {
             }
             Expr::Function(function) => {
                 let name = ast_analysis::function_name(&function.name);
-                let args = arguments(function).filter(|_| FUNCTIONS.contains(&name.as_str()));
+                let filters = pelorus_functions::find(&name).map_or(Filters::No, |row| row.filters);
+                let args = arguments(function).filter(|_| filters != Filters::No);
                 let Some(args) = args else { return Err(refused(tree)) };
                 if names_of(tree).is_empty() {
                     return Err(refused(tree));
                 }
-                if !OF_DATES.contains(&name.as_str()) {
+                if filters == Filters::Yes {
                     return args.into_iter().try_for_each(|arg| self.value(arg));
                 }
                 let is_dated =

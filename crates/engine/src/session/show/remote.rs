@@ -2,7 +2,7 @@
 //! own text.
 
 use pelorus_error::{Error, Result};
-use pelorus_functions::names;
+use pelorus_functions::{Volatility, names};
 use pelorus_sql::ast_analysis::{self, Node};
 use pelorus_sql::lexer::server_text;
 use pelorus_sql::statement::{Show, ShowKind};
@@ -87,10 +87,11 @@ fn of_rows(condition: &str, mode: Mode) -> Result<String> {
     if on.assigns || !on.user_variables.is_empty() || !on.system_variables.is_empty() {
         return refused("a variable");
     }
-    let others = [&on.stored, &on.effects, &on.random, &on.session];
-    let other = others.into_iter().flatten().next();
-    let unknown = || on.functions.iter().find(|name| !names::is_function(name));
-    if let Some(function) = other.or_else(unknown) {
+    let is_refused = |(name, arguments): &&(String, usize)| {
+        let volatility = names::volatility(name, *arguments);
+        !names::is_function(name) || !matches!(volatility, Volatility::Immutable | Volatility::Time)
+    };
+    if let Some((function, _)) = on.functions.iter().find(is_refused) {
         return refused(function);
     }
     Ok(server_text(condition, mode)?.into_owned())

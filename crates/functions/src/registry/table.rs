@@ -1,0 +1,783 @@
+//! The table of functions and operators: one row for each, with everything that is decided by its
+//! name. Dispatch, short-circuit evaluation, the places in which a definition may call it, and the
+//! errors 1305 and 1582 are looked up here.
+//!
+//! Rows are ordered by subject. Functions that only linked servers compute have a row as well:
+//! queries that call them are sent there.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use pelorus_error::Result;
+
+use crate::call::Call;
+use crate::context::EvalContext;
+use crate::scalar::datetime::{clock, difference, format, interval, make, part as date_part, scan};
+use crate::scalar::string::{build, codes, like, list, measure, part as text_part, search};
+use crate::scalar::{
+    arithmetic, bits, cast, compare, conditional, greatest_least, logic, math, round, session_info,
+};
+use crate::short_circuit::Flow;
+use crate::value::Arg;
+
+/// Binds a call to its arguments. The name is the one of the call, in upper case.
+pub(crate) type Bind = fn(&str, &[Arg], &Arc<EvalContext>) -> Result<Call>;
+
+/// On what else than its arguments the value of a call depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volatility {
+    /// On nothing: equal arguments give equal values.
+    Immutable,
+    /// On the time of the statement.
+    Time,
+    /// On the session.
+    Session,
+    /// Every call gives another value.
+    Random,
+    /// The call changes something.
+    Effect,
+}
+
+/// The expressions of a table's definition that may call a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// Generated columns, CHECK constraints and defaults.
+    Everywhere,
+    /// Defaults: its value is another one at another time or in another session.
+    Defaults,
+    /// None.
+    Never,
+}
+
+/// Whether the row condition of a mirror may call a function: one that never fails, that no session
+/// changes, and that servers compute alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filters {
+    /// It may not.
+    No,
+    /// It may.
+    Yes,
+    /// It may, with dates as arguments.
+    Dates,
+}
+
+/// Some of the arguments of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// None of them.
+    None,
+    /// All of them.
+    All,
+    /// Those at these places, counted from 0.
+    At(&'static [usize]),
+    /// Those after a place.
+    After(usize),
+    /// The conditions of a CASE: every other argument, but not the result of ELSE at the end.
+    Conditions,
+}
+
+impl Places {
+    /// Whether the argument at a place, of so many, is among them.
+    pub(crate) fn has(self, at: usize, count: usize) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::At(places) => places.contains(&at),
+            Self::After(place) => at > place,
+            Self::Conditions => at.is_multiple_of(2) && at + 1 < count,
+        }
+    }
+}
+
+/// Whether the value of a call is that of one of its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chooses {
+    /// It is a value of its own.
+    Nothing,
+    /// It is one of the arguments as it is.
+    Argument,
+    /// It is one of the arguments in the common type of all.
+    Common,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Function {
+    /// The names in upper case; those after the first are synonyms.
+    pub names: &'static [&'static str],
+    /// How a call is bound; `None` where linked servers alone compute it.
+    pub(crate) bind: Option<Bind>,
+    /// Whether MySQL has a function of these names: operators and MariaDB's functions are none.
+    pub is_mysql: bool,
+    /// What the value depends on.
+    pub volatility: Volatility,
+    /// The same of a call without arguments, where that differs.
+    pub without_arguments: Option<Volatility>,
+    /// Which definitions may call it.
+    pub stored: Stored,
+    /// Whether a partitioning expression may call it.
+    pub in_partitions: bool,
+    /// Whether the row condition of a mirror may call it.
+    pub filters: Filters,
+    /// Whether a NULL argument makes the result NULL.
+    pub is_strict: bool,
+    /// Whether MySQL's grammar knows the function: a wrong number of arguments is a syntax error
+    /// (1064), and error 1582 for all others.
+    pub in_grammar: bool,
+    /// In which order the arguments are evaluated if one of them can fail.
+    pub(crate) flow: Option<Flow>,
+    /// Whether the value is one of the arguments.
+    pub(crate) chooses: Chooses,
+    /// The arguments that are used as numbers whatever their types.
+    pub(crate) numbers: Places,
+    /// Whether these numbers keep their fractions.
+    pub(crate) reals: bool,
+    /// The arguments that are used as texts whatever their types.
+    pub(crate) texts: Places,
+    /// Whether only the bytes of texts count, so that these need not be valid in their charset.
+    pub(crate) bytes: bool,
+}
+
+/// A function that is computed here.
+const fn function(names: &'static [&'static str], bind: Bind) -> Function {
+    Function {
+        names,
+        bind: Some(bind),
+        is_mysql: true,
+        volatility: Volatility::Immutable,
+        without_arguments: None,
+        stored: Stored::Everywhere,
+        in_partitions: false,
+        filters: Filters::No,
+        is_strict: true,
+        in_grammar: false,
+        flow: None,
+        chooses: Chooses::Nothing,
+        numbers: Places::None,
+        reals: false,
+        texts: Places::None,
+        bytes: false,
+    }
+}
+
+/// An operator, or a form of a function with a name of its own.
+const fn operator(names: &'static [&'static str], bind: Bind) -> Function {
+    Function { is_mysql: false, ..function(names, bind) }
+}
+
+/// A function of MySQL that only linked servers compute.
+const fn elsewhere(names: &'static [&'static str]) -> Function {
+    Function { bind: None, ..function(names, no_kernel) }
+}
+
+/// A function that MySQL has not, or only as an aggregate.
+const fn of_mariadb(names: &'static [&'static str]) -> Function {
+    Function { is_mysql: false, ..elsewhere(names) }
+}
+
+fn no_kernel(name: &str, _: &[Arg], _: &Arc<EvalContext>) -> Result<Call> {
+    Err(pelorus_error::Error::internal(format!("{name} has no kernel")))
+}
+
+impl Function {
+    const fn volatile(self, volatility: Volatility) -> Self {
+        Self { volatility, ..self }
+    }
+
+    const fn bare(self, volatility: Volatility) -> Self {
+        Self { without_arguments: Some(volatility), ..self }
+    }
+
+    const fn stored(self, stored: Stored) -> Self {
+        Self { stored, ..self }
+    }
+
+    const fn own_nulls(self) -> Self {
+        Self { is_strict: false, ..self }
+    }
+
+    const fn partitions(self) -> Self {
+        Self { in_partitions: true, ..self }
+    }
+
+    const fn filters(self) -> Self {
+        Self { filters: Filters::Yes, ..self }
+    }
+
+    const fn filters_dates(self) -> Self {
+        Self { filters: Filters::Dates, ..self }
+    }
+
+    const fn grammar(self) -> Self {
+        Self { in_grammar: true, ..self }
+    }
+
+    const fn flow(self, flow: Flow) -> Self {
+        Self { flow: Some(flow), ..self }
+    }
+
+    const fn chooses(self, chooses: Chooses) -> Self {
+        Self { chooses, ..self }
+    }
+
+    const fn numbers(self, numbers: Places) -> Self {
+        Self { numbers, ..self }
+    }
+
+    const fn reals(self) -> Self {
+        Self { reals: true, ..self }
+    }
+
+    const fn texts(self, texts: Places) -> Self {
+        Self { texts, ..self }
+    }
+
+    const fn bytes(self) -> Self {
+        Self { bytes: true, ..self }
+    }
+}
+
+/// The row of a name in upper case.
+pub fn find(name: &str) -> Option<&'static Function> {
+    static BY_NAME: LazyLock<HashMap<&str, &Function>> = LazyLock::new(|| {
+        TABLE.iter().flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
+    });
+    BY_NAME.get(name).copied()
+}
+
+static TABLE: &[Function] = &[
+    // Operators, by their signs and words.
+    operator(&["+"], arithmetic::binary).numbers(Places::All).reals(),
+    operator(&["-"], arithmetic::minus).partitions().numbers(Places::All).reals(),
+    operator(&["*"], arithmetic::binary).numbers(Places::All).reals(),
+    operator(&["/"], arithmetic::binary).numbers(Places::All).reals(),
+    operator(&["DIV"], arithmetic::binary).numbers(Places::All),
+    operator(&["%"], arithmetic::binary).numbers(Places::All).reals(),
+    function(&["MOD"], arithmetic::binary)
+        .partitions()
+        .filters()
+        .grammar()
+        .numbers(Places::All)
+        .reals(),
+    operator(&["="], compare::binary).flow(Flow::First).reals(),
+    operator(&["<=>"], compare::binary).reals(),
+    operator(&["<>", "!="], compare::binary).flow(Flow::First).reals(),
+    operator(&["<"], compare::binary).flow(Flow::First).reals(),
+    operator(&["<="], compare::binary).flow(Flow::First).reals(),
+    operator(&[">"], compare::binary).flow(Flow::First).reals(),
+    operator(&[">="], compare::binary).flow(Flow::First).reals(),
+    operator(&["CASE ="], compare::binary).flow(Flow::First).reals(),
+    operator(&["BETWEEN"], compare::between).flow(Flow::First).reals(),
+    operator(&["NOT BETWEEN"], compare::between).flow(Flow::First).reals(),
+    operator(&["IN"], compare::within).reals(),
+    operator(&["NOT IN"], compare::within).reals(),
+    operator(&["AND"], logic::resolve).flow(Flow::And).numbers(Places::All).reals(),
+    operator(&["OR"], logic::resolve).flow(Flow::Or).numbers(Places::All).reals(),
+    operator(&["XOR"], logic::resolve).numbers(Places::All).reals(),
+    operator(&["NOT", "!"], logic::resolve).numbers(Places::All).reals(),
+    operator(&["IS NULL"], logic::resolve).bytes(),
+    operator(&["IS NOT NULL"], logic::resolve).bytes(),
+    operator(&["IS TRUE"], logic::resolve).numbers(Places::All).reals(),
+    operator(&["IS NOT TRUE"], logic::resolve).numbers(Places::All).reals(),
+    operator(&["IS FALSE"], logic::resolve).numbers(Places::All).reals(),
+    operator(&["IS NOT FALSE"], logic::resolve).numbers(Places::All).reals(),
+    operator(&["IS UNKNOWN"], logic::resolve),
+    operator(&["IS NOT UNKNOWN"], logic::resolve),
+    function(&["ISNULL"], logic::resolve).own_nulls().filters().bytes(),
+    operator(&["&"], bits::binary).flow(Flow::First).numbers(Places::All),
+    operator(&["|"], bits::binary).numbers(Places::All),
+    operator(&["^"], bits::binary).flow(Flow::First).numbers(Places::All),
+    operator(&["<<"], bits::binary).flow(Flow::First).numbers(Places::All),
+    operator(&[">>"], bits::binary).numbers(Places::All),
+    operator(&["~"], bits::unary).numbers(Places::All),
+    function(&["BIT_COUNT"], bits::unary).numbers(Places::All),
+    function(&["IF"], conditional::if_else)
+        .own_nulls()
+        .grammar()
+        .flow(Flow::If)
+        .chooses(Chooses::Argument)
+        .numbers(Places::At(&[0]))
+        .reals(),
+    function(&["IFNULL"], conditional::coalesce)
+        .own_nulls()
+        .filters()
+        .flow(Flow::Coalesce)
+        .chooses(Chooses::Common),
+    function(&["COALESCE"], conditional::coalesce)
+        .own_nulls()
+        .filters()
+        .grammar()
+        .flow(Flow::Coalesce)
+        .chooses(Chooses::Common),
+    function(&["NULLIF"], conditional::null_if)
+        .own_nulls()
+        .flow(Flow::First)
+        .chooses(Chooses::Argument),
+    operator(&["CASE"], conditional::searched_case)
+        .flow(Flow::Case)
+        .chooses(Chooses::Argument)
+        .numbers(Places::Conditions)
+        .reals(),
+    operator(&["CASE WHEN"], conditional::simple_case).chooses(Chooses::Argument),
+    operator(&["COLLATE"], cast::collate),
+    function(&["STRCMP"], compare::strcmp).flow(Flow::First),
+    // Numbers.
+    function(&["ROUND"], round::round).flow(Flow::First).numbers(Places::All).reals(),
+    function(&["TRUNCATE"], round::round).grammar().flow(Flow::First).numbers(Places::All).reals(),
+    function(&["ABS"], round::abs).partitions().numbers(Places::All).reals(),
+    function(&["CEIL", "CEILING"], round::to_integer).partitions().numbers(Places::All).reals(),
+    function(&["FLOOR"], round::to_integer).partitions().numbers(Places::All).reals(),
+    function(&["SIGN"], round::sign).numbers(Places::All).reals(),
+    function(&["PI"], math::pi),
+    function(&["SQRT"], math::of_one).numbers(Places::All).reals(),
+    function(&["EXP"], math::of_one).numbers(Places::All).reals(),
+    function(&["LN"], math::of_one).numbers(Places::All).reals(),
+    function(&["LOG2"], math::of_one).numbers(Places::All).reals(),
+    function(&["LOG10"], math::of_one).numbers(Places::All).reals(),
+    function(&["SIN"], math::of_one).numbers(Places::All).reals(),
+    function(&["COS"], math::of_one).numbers(Places::All).reals(),
+    function(&["TAN"], math::of_one).numbers(Places::All).reals(),
+    function(&["COT"], math::of_one).numbers(Places::All).reals(),
+    function(&["ASIN"], math::of_one).numbers(Places::All).reals(),
+    function(&["ACOS"], math::of_one).numbers(Places::All).reals(),
+    function(&["DEGREES"], math::of_one).numbers(Places::All).reals(),
+    function(&["RADIANS"], math::of_one).numbers(Places::All).reals(),
+    function(&["POW"], math::of_two).flow(Flow::First).numbers(Places::All).reals(),
+    function(&["POWER"], math::of_two).numbers(Places::All).reals(),
+    function(&["ATAN2"], math::of_two).numbers(Places::All).reals(),
+    function(&["LOG"], math::of_one_or_two).numbers(Places::All).reals(),
+    function(&["ATAN"], math::of_one_or_two).numbers(Places::All).reals(),
+    // Texts.
+    function(&["LIKE"], like::like).flow(Flow::First).texts(Places::All),
+    function(&["NOT LIKE"], like::like).texts(Places::All),
+    function(&["REGEXP", "RLIKE"], like::regexp),
+    function(&["NOT REGEXP", "NOT RLIKE"], like::regexp),
+    function(&["REGEXP_LIKE"], like::regexp),
+    function(&["CONCAT"], build::concat).flow(Flow::First).texts(Places::All),
+    function(&["CONCAT_WS"], build::concat_ws).own_nulls().texts(Places::All),
+    function(&["UPPER", "UCASE"], build::letter_case).filters().texts(Places::At(&[0])),
+    function(&["LOWER", "LCASE"], build::letter_case).filters().texts(Places::At(&[0])),
+    function(&["REVERSE"], build::reverse).grammar().texts(Places::At(&[0])),
+    function(&["REPEAT"], build::repeat).grammar().flow(Flow::First).numbers(Places::After(0)),
+    function(&["SPACE"], build::space).numbers(Places::All),
+    function(&["LPAD"], build::pad)
+        .flow(Flow::First)
+        .numbers(Places::At(&[1]))
+        .texts(Places::At(&[0])),
+    function(&["RPAD"], build::pad).numbers(Places::At(&[1])).texts(Places::At(&[0])),
+    function(&["REPLACE"], build::replace).grammar().flow(Flow::First).texts(Places::All),
+    function(&["INSERT"], build::insert).grammar().numbers(Places::At(&[1, 2])),
+    function(&["QUOTE"], build::quote).own_nulls().texts(Places::At(&[0])),
+    function(&["SUBSTRING"], text_part::substring)
+        .filters()
+        .grammar()
+        .flow(Flow::First)
+        .numbers(Places::After(0))
+        .texts(Places::At(&[0])),
+    function(&["SUBSTR"], text_part::substring)
+        .filters()
+        .numbers(Places::After(0))
+        .texts(Places::At(&[0])),
+    function(&["MID"], text_part::substring)
+        .filters()
+        .grammar()
+        .numbers(Places::After(0))
+        .texts(Places::At(&[0])),
+    function(&["LEFT"], text_part::side)
+        .filters()
+        .grammar()
+        .flow(Flow::First)
+        .numbers(Places::After(0))
+        .texts(Places::At(&[0])),
+    function(&["RIGHT"], text_part::side)
+        .filters()
+        .grammar()
+        .flow(Flow::First)
+        .numbers(Places::After(0))
+        .texts(Places::At(&[0])),
+    function(&["TRIM"], text_part::trim).grammar().texts(Places::At(&[0])),
+    operator(&["TRIM LEADING"], text_part::trim),
+    operator(&["TRIM TRAILING"], text_part::trim),
+    function(&["LTRIM"], text_part::trim).texts(Places::At(&[0])),
+    function(&["RTRIM"], text_part::trim).texts(Places::At(&[0])),
+    function(&["SUBSTRING_INDEX"], text_part::substring_index)
+        .flow(Flow::First)
+        .numbers(Places::At(&[2])),
+    function(&["LENGTH", "OCTET_LENGTH"], measure::length)
+        .filters()
+        .texts(Places::At(&[0]))
+        .bytes(),
+    function(&["BIT_LENGTH"], measure::length).bytes(),
+    function(&["CHAR_LENGTH", "CHARACTER_LENGTH"], measure::length)
+        .filters()
+        .texts(Places::At(&[0])),
+    function(&["ASCII"], measure::code).grammar(),
+    function(&["ORD"], measure::code),
+    function(&["CRC32"], measure::crc32).filters().bytes(),
+    function(&["LOCATE"], search::locate).numbers(Places::At(&[2])),
+    function(&["INSTR"], search::locate).flow(Flow::First),
+    function(&["POSITION"], search::locate).grammar().numbers(Places::At(&[2])),
+    function(&["FIELD"], search::field).own_nulls(),
+    function(&["FIND_IN_SET"], search::find_in_set).flow(Flow::First),
+    function(&["ELT"], list::elt)
+        .own_nulls()
+        .flow(Flow::First)
+        .chooses(Chooses::Argument)
+        .numbers(Places::At(&[0])),
+    function(&["MAKE_SET"], list::make_set).own_nulls().numbers(Places::At(&[0])),
+    function(&["EXPORT_SET"], list::export_set).own_nulls().numbers(Places::At(&[0, 4])),
+    function(&["HEX"], codes::hex).bytes(),
+    function(&["UNHEX"], codes::unhex),
+    function(&["CONV"], codes::conv).flow(Flow::First).numbers(Places::All),
+    function(&["BIN"], codes::conv).numbers(Places::All),
+    function(&["OCT"], codes::conv).numbers(Places::All),
+    function(&["CHAR"], codes::char_of).grammar().numbers(Places::All),
+    operator(&["CHAR USING"], codes::char_of),
+    function(&["FORMAT"], codes::format).grammar().numbers(Places::All),
+    function(&["INET_ATON"], codes::inet_aton),
+    function(&["INET_NTOA"], codes::inet_ntoa).numbers(Places::All),
+    function(&["IS_IPV4"], codes::is_address),
+    function(&["IS_IPV6"], codes::is_address),
+    function(&["CHARSET"], codes::about).grammar(),
+    function(&["COLLATION"], codes::about).grammar(),
+    function(&["COERCIBILITY"], codes::about),
+    function(&["TO_BASE64"], codes::to_base64).bytes(),
+    function(&["FROM_BASE64"], codes::from_base64),
+    // Dates and times.
+    function(&["YEAR"], date_part::of_date).partitions().filters_dates().grammar(),
+    function(&["MONTH"], date_part::of_date).partitions().filters_dates().grammar(),
+    function(&["DAY"], date_part::of_date).partitions().filters_dates().grammar(),
+    function(&["DAYOFMONTH"], date_part::of_date).partitions().filters_dates(),
+    function(&["QUARTER"], date_part::of_date).partitions().filters_dates().grammar(),
+    function(&["DAYOFYEAR"], date_part::of_date).partitions().filters_dates(),
+    function(&["DAYOFWEEK"], date_part::of_date).partitions().filters_dates(),
+    function(&["WEEKDAY"], date_part::of_date).partitions(),
+    function(&["WEEKOFYEAR"], date_part::of_date).partitions(),
+    function(&["TO_DAYS"], date_part::of_date).partitions(),
+    function(&["TO_SECONDS"], date_part::of_date).partitions(),
+    function(&["HOUR"], date_part::of_time).partitions().filters_dates().grammar(),
+    function(&["MINUTE"], date_part::of_time).partitions().filters_dates().grammar(),
+    function(&["SECOND"], date_part::of_time).partitions().filters_dates().grammar(),
+    function(&["MICROSECOND"], date_part::of_time).partitions().grammar(),
+    function(&["TIME_TO_SEC"], date_part::of_time).partitions(),
+    function(&["WEEK"], date_part::week_of).grammar().numbers(Places::At(&[1])),
+    function(&["YEARWEEK"], date_part::week_of).partitions().numbers(Places::At(&[1])),
+    function(&["DAYNAME"], date_part::name_of),
+    function(&["MONTHNAME"], date_part::name_of),
+    function(&["EXTRACT"], date_part::extract).partitions().grammar(),
+    function(&["DATEDIFF"], difference::dates).partitions(),
+    function(&["TIMEDIFF"], difference::times),
+    function(&["TIMESTAMPDIFF"], difference::timestamps).grammar(),
+    function(&["PERIOD_ADD"], difference::periods).numbers(Places::All),
+    function(&["PERIOD_DIFF"], difference::periods).numbers(Places::All),
+    function(&["DATE"], make::date).filters_dates().grammar(),
+    function(&["TIME"], make::time).grammar(),
+    function(&["TIMESTAMP"], make::timestamp).grammar(),
+    function(&["LAST_DAY"], make::last_day),
+    function(&["MAKEDATE"], make::makedate).numbers(Places::All),
+    function(&["MAKETIME"], make::maketime).flow(Flow::First).numbers(Places::All),
+    function(&["SEC_TO_TIME"], make::sec_to_time).numbers(Places::All),
+    function(&["FROM_DAYS"], make::from_days).numbers(Places::All),
+    function(&["DATE_ADD"], interval::add).grammar().flow(Flow::First).numbers(Places::At(&[1])),
+    function(&["DATE_SUB"], interval::add).grammar().numbers(Places::At(&[1])),
+    function(&["ADDDATE"], interval::add_days).grammar().numbers(Places::At(&[1])),
+    function(&["SUBDATE"], interval::add_days).grammar().numbers(Places::At(&[1])),
+    function(&["TIMESTAMPADD"], interval::timestamp_add).grammar().numbers(Places::At(&[1])),
+    function(&["ADDTIME"], interval::add_time),
+    function(&["SUBTIME"], interval::add_time),
+    function(&["DATE_FORMAT"], format::date_format),
+    function(&["TIME_FORMAT"], format::time_format),
+    function(&["GET_FORMAT"], format::get_format).grammar(),
+    function(&["STR_TO_DATE"], scan::str_to_date),
+    function(&["NOW"], clock::current)
+        .volatile(Volatility::Time)
+        .stored(Stored::Defaults)
+        .grammar(),
+    function(&["CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"], clock::current)
+        .volatile(Volatility::Time)
+        .stored(Stored::Defaults),
+    function(&["UTC_TIMESTAMP"], clock::current)
+        .volatile(Volatility::Time)
+        .stored(Stored::Defaults),
+    function(&["CURDATE"], clock::current)
+        .volatile(Volatility::Time)
+        .stored(Stored::Defaults)
+        .grammar(),
+    function(&["CURRENT_DATE"], clock::current).volatile(Volatility::Time).stored(Stored::Defaults),
+    function(&["UTC_DATE"], clock::current)
+        .volatile(Volatility::Time)
+        .stored(Stored::Defaults)
+        .grammar(),
+    function(&["CURTIME"], clock::current)
+        .volatile(Volatility::Time)
+        .stored(Stored::Defaults)
+        .grammar(),
+    function(&["CURRENT_TIME"], clock::current).volatile(Volatility::Time).stored(Stored::Defaults),
+    function(&["UTC_TIME"], clock::current)
+        .volatile(Volatility::Time)
+        .stored(Stored::Defaults)
+        .grammar(),
+    function(&["UNIX_TIMESTAMP"], clock::unix_timestamp).bare(Volatility::Time).partitions(),
+    function(&["FROM_UNIXTIME"], clock::from_unixtime).numbers(Places::All),
+    function(&["CONVERT_TZ"], clock::convert_tz),
+    // Sessions, and the rest.
+    function(&["GREATEST"], greatest_least::resolve).flow(Flow::First).chooses(Chooses::Common),
+    function(&["LEAST"], greatest_least::resolve).flow(Flow::First).chooses(Chooses::Common),
+    function(&["VERSION"], session_info::resolve)
+        .volatile(Volatility::Session)
+        .stored(Stored::Never),
+    function(&["DATABASE"], session_info::resolve)
+        .volatile(Volatility::Session)
+        .stored(Stored::Defaults)
+        .grammar(),
+    function(&["SCHEMA"], session_info::resolve)
+        .volatile(Volatility::Session)
+        .stored(Stored::Defaults),
+    function(&["USER"], session_info::resolve)
+        .volatile(Volatility::Session)
+        .stored(Stored::Defaults)
+        .grammar(),
+    function(&["SESSION_USER", "SYSTEM_USER"], session_info::resolve)
+        .volatile(Volatility::Session)
+        .stored(Stored::Defaults),
+    function(&["CURRENT_USER"], session_info::resolve)
+        .volatile(Volatility::Session)
+        .stored(Stored::Defaults)
+        .grammar(),
+    function(&["CONNECTION_ID"], session_info::resolve)
+        .volatile(Volatility::Session)
+        .stored(Stored::Defaults),
+    // Functions of MySQL that are not computed here.
+    elsewhere(&["AES_DECRYPT"]),
+    elsewhere(&["AES_ENCRYPT"]),
+    elsewhere(&["BENCHMARK"]).volatile(Volatility::Random).stored(Stored::Never),
+    elsewhere(&["BIN_TO_UUID"]),
+    elsewhere(&["COMPRESS"]),
+    elsewhere(&["CURRENT_ROLE"]).volatile(Volatility::Session).stored(Stored::Defaults),
+    elsewhere(&["DEFAULT"]),
+    elsewhere(&["EXTRACTVALUE"]),
+    elsewhere(&["FORMAT_BYTES"]).own_nulls(),
+    elsewhere(&["FORMAT_PICO_TIME"]),
+    elsewhere(&["FOUND_ROWS"]).volatile(Volatility::Session).stored(Stored::Never),
+    elsewhere(&["GET_LOCK"]).volatile(Volatility::Effect).stored(Stored::Never),
+    elsewhere(&["GROUPING"]),
+    elsewhere(&["ICU_VERSION"]).volatile(Volatility::Session).stored(Stored::Never),
+    elsewhere(&["INET6_ATON"]),
+    elsewhere(&["INET6_NTOA"]),
+    elsewhere(&["INTERVAL"]).own_nulls(),
+    elsewhere(&["IS_FREE_LOCK"]).volatile(Volatility::Effect).stored(Stored::Never),
+    elsewhere(&["IS_IPV4_COMPAT"]),
+    elsewhere(&["IS_IPV4_MAPPED"]),
+    elsewhere(&["IS_USED_LOCK"]).volatile(Volatility::Effect).stored(Stored::Never),
+    elsewhere(&["IS_UUID"]),
+    elsewhere(&["JSON_ARRAY"]).own_nulls(),
+    elsewhere(&["JSON_ARRAY_APPEND"]),
+    elsewhere(&["JSON_ARRAY_INSERT"]),
+    elsewhere(&["JSON_CONTAINS"]),
+    elsewhere(&["JSON_CONTAINS_PATH"]),
+    elsewhere(&["JSON_DEPTH"]),
+    elsewhere(&["JSON_EXTRACT"]),
+    elsewhere(&["JSON_INSERT"]),
+    elsewhere(&["JSON_KEYS"]),
+    elsewhere(&["JSON_LENGTH"]),
+    elsewhere(&["JSON_MERGE"]),
+    elsewhere(&["JSON_MERGE_PATCH"]),
+    elsewhere(&["JSON_MERGE_PRESERVE"]),
+    elsewhere(&["JSON_OBJECT"]).own_nulls(),
+    elsewhere(&["JSON_OVERLAPS"]),
+    elsewhere(&["JSON_PRETTY"]),
+    elsewhere(&["JSON_QUOTE"]),
+    elsewhere(&["JSON_REMOVE"]),
+    elsewhere(&["JSON_REPLACE"]),
+    elsewhere(&["JSON_SCHEMA_VALID"]),
+    elsewhere(&["JSON_SCHEMA_VALIDATION_REPORT"]),
+    elsewhere(&["JSON_SEARCH"]),
+    elsewhere(&["JSON_SET"]),
+    elsewhere(&["JSON_STORAGE_FREE"]),
+    elsewhere(&["JSON_STORAGE_SIZE"]),
+    elsewhere(&["JSON_TYPE"]),
+    elsewhere(&["JSON_UNQUOTE"]),
+    elsewhere(&["JSON_VALID"]),
+    elsewhere(&["JSON_VALUE"]),
+    elsewhere(&["LAST_INSERT_ID"])
+        .volatile(Volatility::Effect)
+        .bare(Volatility::Session)
+        .stored(Stored::Never)
+        .own_nulls(),
+    elsewhere(&["LOAD_FILE"]).volatile(Volatility::Effect).stored(Stored::Never),
+    elsewhere(&["MD5"]),
+    elsewhere(&["NAME_CONST"]).stored(Stored::Never),
+    elsewhere(&["PS_CURRENT_THREAD_ID"]).volatile(Volatility::Session),
+    elsewhere(&["PS_THREAD_ID"]).volatile(Volatility::Session),
+    elsewhere(&["RAND"]).volatile(Volatility::Random).stored(Stored::Defaults).own_nulls(),
+    elsewhere(&["RANDOM_BYTES"]).volatile(Volatility::Random).stored(Stored::Defaults),
+    elsewhere(&["REGEXP_INSTR"]),
+    elsewhere(&["REGEXP_REPLACE"]),
+    elsewhere(&["REGEXP_SUBSTR"]),
+    elsewhere(&["RELEASE_ALL_LOCKS"]).volatile(Volatility::Effect).stored(Stored::Never),
+    elsewhere(&["RELEASE_LOCK"]).volatile(Volatility::Effect).stored(Stored::Never),
+    elsewhere(&["ROLES_GRAPHML"]).volatile(Volatility::Session).stored(Stored::Defaults),
+    elsewhere(&["ROW_COUNT"]).volatile(Volatility::Session).stored(Stored::Never),
+    elsewhere(&["SHA", "SHA1"]),
+    elsewhere(&["SHA2"]),
+    elsewhere(&["SLEEP"]).volatile(Volatility::Random).stored(Stored::Never),
+    elsewhere(&["SOUNDEX"]),
+    elsewhere(&["STATEMENT_DIGEST"]).stored(Stored::Defaults),
+    elsewhere(&["STATEMENT_DIGEST_TEXT"]).stored(Stored::Defaults),
+    elsewhere(&["ST_AREA"]),
+    elsewhere(&["ST_ASBINARY", "ST_ASWKB"]),
+    elsewhere(&["ST_ASGEOJSON"]),
+    elsewhere(&["ST_ASTEXT", "ST_ASWKT"]),
+    elsewhere(&["ST_BUFFER"]),
+    elsewhere(&["ST_CENTROID"]),
+    elsewhere(&["ST_CONTAINS"]),
+    elsewhere(&["ST_CONVEXHULL"]),
+    elsewhere(&["ST_CROSSES"]),
+    elsewhere(&["ST_DIFFERENCE"]),
+    elsewhere(&["ST_DIMENSION"]),
+    elsewhere(&["ST_DISJOINT"]),
+    elsewhere(&["ST_DISTANCE"]),
+    elsewhere(&["ST_DISTANCE_SPHERE"]),
+    elsewhere(&["ST_ENDPOINT"]),
+    elsewhere(&["ST_ENVELOPE"]),
+    elsewhere(&["ST_EQUALS"]),
+    elsewhere(&["ST_EXTERIORRING"]),
+    elsewhere(&["ST_GEOHASH"]),
+    elsewhere(&["ST_GEOMCOLLFROMTEXT"]),
+    elsewhere(&["ST_GEOMETRYN"]),
+    elsewhere(&["ST_GEOMETRYTYPE"]),
+    elsewhere(&["ST_GEOMFROMGEOJSON"]),
+    elsewhere(&["ST_GEOMFROMTEXT"]),
+    elsewhere(&["ST_GEOMFROMWKB"]),
+    elsewhere(&["ST_INTERSECTION"]),
+    elsewhere(&["ST_INTERSECTS"]),
+    elsewhere(&["ST_ISCLOSED"]),
+    elsewhere(&["ST_ISEMPTY"]),
+    elsewhere(&["ST_ISSIMPLE"]),
+    elsewhere(&["ST_ISVALID"]),
+    elsewhere(&["ST_LATITUDE"]),
+    elsewhere(&["ST_LENGTH"]),
+    elsewhere(&["ST_LINEFROMTEXT"]),
+    elsewhere(&["ST_LONGITUDE"]),
+    elsewhere(&["ST_MAKEENVELOPE"]),
+    elsewhere(&["ST_NUMGEOMETRIES"]),
+    elsewhere(&["ST_NUMPOINTS"]),
+    elsewhere(&["ST_POINTFROMTEXT"]),
+    elsewhere(&["ST_POINTN"]),
+    elsewhere(&["ST_POLYFROMTEXT"]),
+    elsewhere(&["ST_SIMPLIFY"]),
+    elsewhere(&["ST_SRID"]),
+    elsewhere(&["ST_STARTPOINT"]),
+    elsewhere(&["ST_SYMDIFFERENCE"]),
+    elsewhere(&["ST_TOUCHES"]),
+    elsewhere(&["ST_TRANSFORM"]),
+    elsewhere(&["ST_UNION"]),
+    elsewhere(&["ST_VALIDATE"]),
+    elsewhere(&["ST_WITHIN"]),
+    elsewhere(&["ST_X"]),
+    elsewhere(&["ST_Y"]),
+    elsewhere(&["SYSDATE"]).volatile(Volatility::Random).stored(Stored::Defaults).grammar(),
+    elsewhere(&["UNCOMPRESS"]),
+    elsewhere(&["UNCOMPRESSED_LENGTH"]),
+    elsewhere(&["UPDATEXML"]).stored(Stored::Never),
+    elsewhere(&["UUID"]).volatile(Volatility::Random).stored(Stored::Defaults).own_nulls(),
+    elsewhere(&["UUID_SHORT"]).volatile(Volatility::Random).stored(Stored::Defaults),
+    elsewhere(&["UUID_TO_BIN"]),
+    elsewhere(&["VALIDATE_PASSWORD_STRENGTH"]),
+    elsewhere(&["VALUES"]).stored(Stored::Never).own_nulls(),
+    elsewhere(&["WAIT_FOR_EXECUTED_GTID_SET"]).volatile(Volatility::Effect).stored(Stored::Never),
+    elsewhere(&["GTID_SUBSET"]).volatile(Volatility::Session),
+    elsewhere(&["GTID_SUBTRACT"]),
+    elsewhere(&["SOURCE_POS_WAIT"]).volatile(Volatility::Effect),
+    elsewhere(&["WEIGHT_STRING"]).own_nulls(),
+    of_mariadb(&["ANY_VALUE"]).own_nulls(),
+    of_mariadb(&["LASTVAL"]).volatile(Volatility::Effect),
+    of_mariadb(&["MASTER_GTID_WAIT"]).volatile(Volatility::Effect),
+    of_mariadb(&["MASTER_POS_WAIT"]).volatile(Volatility::Effect).stored(Stored::Never),
+    of_mariadb(&["NEXTVAL"]).volatile(Volatility::Effect),
+    of_mariadb(&["NVL"]).own_nulls(),
+    of_mariadb(&["SETVAL"]).volatile(Volatility::Effect),
+    of_mariadb(&["SYS_GUID"]).volatile(Volatility::Random),
+    of_mariadb(&["WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS"]).volatile(Volatility::Effect),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/functions.md");
+
+    #[test]
+    fn every_name_has_one_row() {
+        let names: usize = TABLE.iter().map(|row| row.names.len()).sum();
+        let different: HashSet<_> = TABLE.iter().flat_map(|row| row.names).collect();
+        assert_eq!(names, different.len());
+        assert!(different.iter().all(|name| **name == name.to_ascii_uppercase()));
+    }
+
+    /// The page of the reference that the table makes.
+    fn page() -> String {
+        let mut page = "# Functions\n\nGenerated from `crates/functions/src/registry/table.rs`; \
+                        aggregates and window functions are not in it.\n\nHere: Pelorus computes \
+                        it, over native tables, mirrors and linked servers. Linked servers: a query \
+                        that calls it runs on the linked server of its tables.\n\n| function | \
+                        computed | depends on | definitions that may call it | partitioning | a \
+                        mirror's `WHERE` |\n| --- | --- | --- | --- | --- | --- |\n"
+            .to_owned();
+        let mut rows: Vec<&Function> = TABLE.iter().filter(|row| row.is_mysql).collect();
+        rows.retain(|row| row.names[0].chars().all(|char| char.is_alphanumeric() || char == '_'));
+        rows.sort_by_key(|row| row.names[0]);
+        for row in rows {
+            let names = row.names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+            let depends = |volatility| match volatility {
+                Volatility::Immutable => "",
+                Volatility::Time => "the statement's time",
+                Volatility::Session => "the session",
+                Volatility::Random => "chance",
+                Volatility::Effect => "has side effects",
+            };
+            let mut on = depends(row.volatility).to_owned();
+            if let Some(bare) = row.without_arguments {
+                write!(on, "; without arguments: {}", depends(bare)).unwrap();
+            }
+            let stored = match row.stored {
+                Stored::Everywhere => "all",
+                Stored::Defaults => "defaults",
+                Stored::Never => "none",
+            };
+            let filters = match row.filters {
+                Filters::No => "",
+                Filters::Yes => "yes",
+                Filters::Dates => "of dates",
+            };
+            let here = if row.bind.is_some() { "here" } else { "on linked servers" };
+            let partitions = if row.in_partitions { "yes" } else { "" };
+            let names = names.join(", ");
+            let on = on.trim_start_matches("; ");
+            writeln!(page, "| {names} | {here} | {on} | {stored} | {partitions} | {filters} |")
+                .unwrap();
+        }
+        page
+    }
+
+    #[test]
+    fn the_reference_page_is_fresh() {
+        let written = std::fs::read_to_string(PAGE).unwrap();
+        for (expected, found) in page().lines().zip(written.lines()) {
+            assert_eq!(
+                found, expected,
+                "write it: cargo test -p pelorus-functions write_page -- --ignored"
+            );
+        }
+        assert_eq!(page().lines().count(), written.lines().count());
+    }
+
+    #[test]
+    #[ignore = "writes the page"]
+    fn write_page() {
+        std::fs::write(PAGE, page()).unwrap();
+    }
+}
