@@ -22,21 +22,25 @@ const LAYERS: &[(&str, u8)] = &[
     ("pelorus-store", 3),
     ("pelorus-sql", 3),
     ("pelorus-link", 3),
-    ("pelorus-query", 4),
+    ("pelorus-expression", 4),
+    ("pelorus-query", 5),
     ("pelorus-mirror", 4),
     ("pelorus-result", 4),
-    ("pelorus-native", 5),
-    ("pelorus-engine", 6),
-    ("pelorus-mysql-server", 7),
-    ("pelorus-server", 8),
-    ("pelorus-bench", 9),
-    ("xtask", 9),
+    ("pelorus-native", 6),
+    ("pelorus-engine", 7),
+    ("pelorus-mysql-server", 8),
+    ("pelorus-server", 9),
+    ("pelorus-bench", 10),
+    ("xtask", 10),
 ];
 
 /// Crates by the beginning of their name, each with the crates that may depend on them.
 const FENCES: &[(&str, &[&str])] = &[
     ("datafusion", &["pelorus-query", "pelorus-engine"]),
-    ("sqlparser", &["pelorus-sql", "pelorus-query", "pelorus-native", "pelorus-engine"]),
+    (
+        "sqlparser",
+        &["pelorus-sql", "pelorus-expression", "pelorus-query", "pelorus-native", "pelorus-engine"],
+    ),
     ("clap", &["pelorus-server", "pelorus-bench"]),
     ("toml", &["pelorus-server"]),
     ("rustls", &["pelorus-link", "pelorus-mysql-server", "pelorus-server"]),

@@ -3,23 +3,20 @@
 //! TIMESTAMP columns are evaluated in universal time, as they are stored; MySQL allows only
 //! `UNIX_TIMESTAMP` of them, whose result is the same in every time zone.
 
-mod condition;
 mod stored;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt64Array};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt64Array};
 use pelorus_error::{Code, Error, Result};
+use pelorus_expression::syntax::{bind, plain_arguments};
+use pelorus_expression::{Binder, BoundExpr, TypedValue, is_placeholder};
 use pelorus_functions::assignment::Target;
-use pelorus_functions::{Arg, Call, EvalContext, Value, array_of, value_at};
-use pelorus_sql::literal::Constant;
+use pelorus_functions::{Arg, CastTarget, EvalContext, Value, cast, resolve, value_at};
 use pelorus_sql::operator::function_of;
-use pelorus_sql::{Mode, ast_analysis, literal};
+use pelorus_sql::{Mode, ast_analysis};
 use pelorus_types::{ColumnType, WireType};
-use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator,
-};
+use sqlparser::ast::{Expr, Function, Ident, UnaryOperator};
 
 /// Operators that a partitioning expression can use.
 const PARTITION_OPERATORS: [&str; 5] = ["+", "-", "*", "%", "DIV"];
@@ -27,21 +24,18 @@ const PARTITION_OPERATORS: [&str; 5] = ["+", "-", "*", "%", "DIV"];
 /// An expression that is bound to the columns of a table.
 #[derive(Debug)]
 pub struct RowExpression {
-    root: Node,
+    root: BoundExpr,
+    ty: ColumnType,
     /// Positions of the columns that it names, each once.
     columns: Vec<usize>,
     /// A function of one column and nothing else: its name and the column.
     single: Option<(String, usize)>,
-}
-
-#[derive(Debug)]
-enum Node {
-    Column(usize, ColumnType),
-    Constant(ArrayRef, Arg),
-    Call(Call, Vec<Node>),
+    /// Whether a function of dates or times has none in a column.
+    lacks_dates: bool,
 }
 
 /// The columns to which an expression is bound.
+#[derive(Clone)]
 struct Scope<'a> {
     table: &'a str,
     targets: &'a [Target],
@@ -65,15 +59,14 @@ impl RowExpression {
     ) -> Result<Self> {
         let context = Arc::new(EvalContext::default());
         let scope = Scope { table, targets, mode, context, restricted: true };
-        let root = scope.bind(tree)?;
+        let TypedValue { expr: root, arg: Arg { ty, .. } } = bind(&scope, tree)?;
         let mut columns = Vec::new();
-        root.columns(&mut columns);
+        root.inputs(&mut columns);
         if columns.is_empty() {
             return Err(zone_dependent());
         }
-        let ty = root.ty();
         if !ty.is_integer() || ty.wire == WireType::Bit {
-            if let Node::Column(at, _) = root {
+            if let BoundExpr::Input(at) = root {
                 let name = &targets[at].name;
                 let text = format!(
                     "Field '{name}' is of a not allowed type for this type of partitioning"
@@ -86,13 +79,14 @@ impl RowExpression {
             ));
         }
         let is_timestamp = |at: &&usize| targets[**at].ty.wire == WireType::Timestamp;
-        let single = root.single();
+        let single = function_of_column(&root);
         let of_timestamp = columns.iter().any(|at| is_timestamp(&at));
         let is_unix = matches!(&single, Some((name, _)) if name == "UNIX_TIMESTAMP");
         if of_timestamp != is_unix || (!is_unix && uses_unix_timestamp(tree)) {
             return Err(zone_dependent());
         }
-        Ok(Self { root, columns, single })
+        let lacks_dates = !has_dates(&root, targets);
+        Ok(Self { root, ty, columns, single, lacks_dates })
     }
 
     /// Refuses functions of dates and times none of whose arguments is a column of such a type, as
@@ -101,14 +95,15 @@ impl RowExpression {
     /// # Errors
     /// 1486.
     pub(crate) fn check_dates(&self) -> Result<()> {
-        if self.root.has_dates() { Ok(()) } else { Err(zone_dependent()) }
+        if self.lacks_dates { Err(zone_dependent()) } else { Ok(()) }
     }
 
     /// An expression that is not a function of a single column.
-    fn whole(root: Node) -> Self {
+    fn whole(value: TypedValue) -> Self {
+        let TypedValue { expr: root, arg: Arg { ty, .. } } = value;
         let mut columns = Vec::new();
-        root.columns(&mut columns);
-        Self { root, columns, single: None }
+        root.inputs(&mut columns);
+        Self { root, ty, columns, single: None, lacks_dates: false }
     }
 
     /// Binds an expression whose values a column stores.
@@ -137,7 +132,7 @@ impl RowExpression {
         context: Arc<EvalContext>,
     ) -> Result<Self> {
         let scope = Scope { table, targets, mode, context, restricted: false };
-        Ok(Self::whole(scope.bound("IS TRUE", vec![scope.bind(tree)?])?))
+        Ok(Self::whole(scope.call("IS TRUE", vec![bind(&scope, tree)?])?))
     }
 
     /// Binds a CHECK: its values are 0 for rows that break it.
@@ -151,12 +146,12 @@ impl RowExpression {
         context: Arc<EvalContext>,
     ) -> Result<Self> {
         let scope = Scope { table, targets, mode, context, restricted: false };
-        Ok(Self::whole(scope.bound("IS NOT FALSE", vec![scope.bind(tree)?])?))
+        Ok(Self::whole(scope.call("IS NOT FALSE", vec![bind(&scope, tree)?])?))
     }
 
     /// The type of its values.
     pub(crate) fn ty(&self) -> ColumnType {
-        self.root.ty()
+        self.ty
     }
 
     /// The positions of the columns that it names.
@@ -178,7 +173,14 @@ impl RowExpression {
         rows: usize,
         column: &dyn Fn(usize) -> &'a ArrayRef,
     ) -> Result<ArrayRef> {
-        self.root.evaluate(rows, column)
+        let values = self.root.evaluate(rows, &|at| Arc::clone(column(at)))?;
+        if values.len() == rows {
+            return Ok(values);
+        }
+        // A constant is computed once.
+        let same = UInt64Array::from(vec![0; rows]);
+        let failed = |error| Error::internal("a constant for every row").caused_by(error);
+        arrow::compute::take(values.as_ref(), &same, None).map_err(failed)
     }
 }
 
@@ -193,17 +195,10 @@ pub(crate) fn constant(
 ) -> Result<(Value, ColumnType)> {
     let context = Arc::clone(context);
     let scope = Scope { table: "", targets: &[], mode, context, restricted: false };
-    let root = scope.bind(tree)?;
-    let array = root.evaluate(1, &|_| unreachable_column())?;
-    let ty = root.ty();
+    let TypedValue { expr, arg: Arg { ty, .. } } = bind(&scope, tree)?;
+    // It names no column, so that it asks for none.
+    let array = expr.evaluate(1, &|_| Arc::new(arrow::array::NullArray::new(1)))?;
     Ok((value_at(&array, &ty, 0)?, ty))
-}
-
-/// A constant names no column, so this is never called.
-fn unreachable_column<'a>() -> &'a ArrayRef {
-    static EMPTY: std::sync::LazyLock<ArrayRef> =
-        std::sync::LazyLock::new(|| Arc::new(arrow::array::NullArray::new(1)));
-    &EMPTY
 }
 
 /// Error 1486.
@@ -240,188 +235,105 @@ fn uses_unix_timestamp(tree: &Expr) -> bool {
     ast_analysis::calls(tree).iter().any(|call| call.name == "UNIX_TIMESTAMP")
 }
 
-impl Node {
-    fn ty(&self) -> ColumnType {
-        match self {
-            Node::Column(_, ty) => *ty,
-            Node::Constant(_, arg) => arg.ty,
-            Node::Call(call, _) => call.return_type(),
+/// Whether all functions of dates and times have a column of a date or time among their arguments.
+fn has_dates(expr: &BoundExpr, targets: &[Target]) -> bool {
+    let BoundExpr::Call(call, args) = expr else { return true };
+    let unit = match args.first() {
+        Some(BoundExpr::Constant(array)) if array.len() == 1 => {
+            array.as_string_opt::<i32>().map(|texts| texts.value(0))
         }
-    }
+        _ => None,
+    };
+    let is_one = |wanted: &[WireType]| {
+        let mut columns = args.iter();
+        columns.any(|arg| match arg {
+            BoundExpr::Input(at) => wanted.contains(&targets[*at].ty.wire),
+            _ => false,
+        })
+    };
+    date_types(&call.name().to_ascii_uppercase(), unit).is_none_or(is_one)
+        && args.iter().all(|arg| has_dates(arg, targets))
+}
 
-    fn arg(&self) -> Arg {
-        match self {
-            Node::Column(_, ty) => Arg::column(*ty, ""),
-            Node::Constant(_, arg) => arg.clone(),
-            Node::Call(call, _) => Arg::of(call, None),
-        }
-    }
-
-    fn columns(&self, out: &mut Vec<usize>) {
-        match self {
-            Node::Column(at, _) if !out.contains(at) => out.push(*at),
-            Node::Call(_, args) => args.iter().for_each(|arg| arg.columns(out)),
-            _ => {}
-        }
-    }
-
-    /// Whether all functions of dates and times have one in a column.
-    fn has_dates(&self) -> bool {
-        let Node::Call(call, args) = self else { return true };
-        let unit = args.first().and_then(|arg| match arg {
-            Node::Constant(_, Arg { constant: Some(Value::Text(unit)), .. }) => Some(unit.as_str()),
+/// The function and the column of `f(column)`; the function of a bare column has no name.
+fn function_of_column(expr: &BoundExpr) -> Option<(String, usize)> {
+    match expr {
+        BoundExpr::Input(at) => Some((String::new(), *at)),
+        BoundExpr::Call(call, args) => match args.as_slice() {
+            [BoundExpr::Input(at)] => Some((call.name().to_ascii_uppercase(), *at)),
             _ => None,
-        });
-        let is_one = |wanted: &[WireType]| {
-            let mut columns = args.iter();
-            columns.any(|arg| matches!(arg, Node::Column(_, ty) if wanted.contains(&ty.wire)))
-        };
-        date_types(&call.name().to_ascii_uppercase(), unit).is_none_or(is_one)
-            && args.iter().all(Node::has_dates)
-    }
-
-    fn single(&self) -> Option<(String, usize)> {
-        match self {
-            Node::Column(at, _) => Some((String::new(), *at)),
-            Node::Call(call, args) => match args.as_slice() {
-                [Node::Column(at, _)] => Some((call.name().to_ascii_uppercase(), *at)),
-                _ => None,
-            },
-            Node::Constant(..) => None,
-        }
-    }
-
-    fn evaluate<'a>(
-        &self,
-        rows: usize,
-        column: &dyn Fn(usize) -> &'a ArrayRef,
-    ) -> Result<ArrayRef> {
-        match self {
-            Node::Column(at, _) => Ok(Arc::clone(column(*at))),
-            Node::Constant(array, _) => Ok(Arc::clone(array)),
-            Node::Call(call, args) if call.is_lazy() => call
-                .evaluate_lazily(rows, &mut |arg, chosen| args[arg].of_rows(rows, chosen, column)),
-            Node::Call(call, args) => {
-                let args: Vec<ArrayRef> =
-                    args.iter().map(|arg| arg.evaluate(rows, column)).collect::<Result<_>>()?;
-                call.evaluate(&args, rows)
-            }
-        }
+        },
+        _ => None,
     }
 }
 
-impl Node {
-    /// The values of some of the rows, the only ones that are computed.
-    fn of_rows<'a>(
-        &self,
-        rows: usize,
-        chosen: &[usize],
-        column: &dyn Fn(usize) -> &'a ArrayRef,
-    ) -> Result<ArrayRef> {
-        if chosen.len() == rows {
-            return self.evaluate(rows, column);
+impl Binder for Scope<'_> {
+    type Value = TypedValue;
+
+    fn context(&self) -> &Arc<EvalContext> {
+        &self.context
+    }
+
+    fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    fn known(&self, tree: &Expr) -> Result<Option<TypedValue>> {
+        if is_placeholder(tree) || self.restricted && !self.is_of_partitioning(tree)? {
+            return Err(self.not_allowed());
         }
-        let mut named = Vec::new();
-        self.columns(&mut named);
-        let numbers = UInt64Array::from_iter_values(chosen.iter().map(|row| *row as u64));
-        let some = named.iter().map(|at| {
-            let taken = arrow::compute::take(column(*at).as_ref(), &numbers, None);
-            let failed = |error| Error::internal("rows cannot be taken").caused_by(error);
-            Ok((*at, taken.map_err(failed)?))
-        });
-        let some: HashMap<usize, ArrayRef> = some.collect::<Result<_>>()?;
-        self.evaluate(chosen.len(), &|at| &some[&at])
+        Ok(None)
+    }
+
+    fn name(&self, path: &[Ident]) -> Result<TypedValue> {
+        let name = path.last().map_or("", |name| name.value.as_str());
+        let found = self.targets.iter().position(|it| it.name.eq_ignore_ascii_case(name));
+        let at = found.ok_or_else(|| unknown_column(name, self.table))?;
+        Ok(TypedValue::column(at, self.targets[at].ty))
+    }
+
+    fn constant(&self, arg: Arg) -> Result<TypedValue> {
+        TypedValue::constant(arg)
+    }
+
+    fn call(&self, name: &str, args: Vec<TypedValue>) -> Result<TypedValue> {
+        let known: Vec<Arg> = args.iter().map(|it| it.arg.clone()).collect();
+        Ok(TypedValue::of_call(resolve(name, &known, &self.context)?, args))
+    }
+
+    fn cast(&self, value: TypedValue, target: CastTarget) -> Result<TypedValue> {
+        let call = cast(target, &value.arg, &self.context)?;
+        Ok(TypedValue::of_call(call, vec![value]))
     }
 }
 
 impl Scope<'_> {
-    fn bind(&self, tree: &Expr) -> Result<Node> {
-        match tree {
-            Expr::Nested(inner) => self.bind(inner),
-            Expr::Identifier(name) => self.column(&name.value),
-            Expr::CompoundIdentifier(path) => match path.last() {
-                Some(name) => self.column(&name.value),
-                None => Err(self.not_allowed()),
-            },
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => self.call("-", &[expr.as_ref()]),
-            Expr::UnaryOp { op: UnaryOperator::Plus, expr } => self.bind(expr),
-            Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
-            Expr::Function(function) => self.function(function),
-            Expr::Extract { field, expr, .. } => {
-                let unit = field.to_string().to_ascii_uppercase();
-                let unit = constant_node(pelorus_functions::literal::text(unit, &self.context))?;
-                self.bound("EXTRACT", vec![unit, self.bind(expr)?])
+    /// Whether a partitioning expression can have this part.
+    fn is_of_partitioning(&self, tree: &Expr) -> Result<bool> {
+        Ok(match tree {
+            Expr::Nested(_)
+            | Expr::Identifier(_)
+            | Expr::CompoundIdentifier(_)
+            | Expr::Extract { .. }
+            | Expr::Ceil { .. }
+            | Expr::Floor { .. }
+            | Expr::Value(_)
+            | Expr::Prefixed { .. }
+            | Expr::TypedString(_)
+            | Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, .. } => true,
+            Expr::BinaryOp { left, op, right } => {
+                let is_interval = |side: &Expr| matches!(side, Expr::Interval(_));
+                let sign = function_of(op, self.mode)
+                    .ok_or_else(|| Error::unsupported(format_args!("operator {op} here")))?;
+                PARTITION_OPERATORS.contains(&sign) && !is_interval(left) && !is_interval(right)
             }
-            Expr::Ceil { expr, .. } => self.call("CEIL", &[expr.as_ref()]),
-            Expr::Floor { expr, .. } => self.call("FLOOR", &[expr.as_ref()]),
-            other => match literal::constant(other, self.mode)
-                .or_else(|| super::types::typed_text(other, self.mode))
-            {
-                Some(constant) => self.literal(constant),
-                None if !self.restricted => self.condition(other),
-                None => Err(self.not_allowed()),
-            },
-        }
-    }
-
-    fn column(&self, name: &str) -> Result<Node> {
-        let found = self.targets.iter().position(|it| it.name.eq_ignore_ascii_case(name));
-        let at = found.ok_or_else(|| unknown_column(name, self.table))?;
-        Ok(Node::Column(at, self.targets[at].ty))
-    }
-
-    fn literal(&self, constant: Constant) -> Result<Node> {
-        use pelorus_functions::literal as make;
-        constant_node(match constant {
-            Constant::Null => make::null(),
-            Constant::Boolean(value) => make::boolean(value),
-            Constant::Integer(text) | Constant::Decimal(text) | Constant::Float(text) => {
-                make::number(&text)?
+            Expr::Function(function) => {
+                let name = ast_analysis::function_name(&function.name);
+                pelorus_functions::find(&name).is_some_and(|row| row.in_partitions)
+                    && arguments(function).is_some()
             }
-            Constant::Text { text, .. } => make::text(text, &self.context),
-            Constant::Hex { bytes, charset: None } => make::hex(bytes),
-            Constant::Bits { bytes, charset: None } => make::bits(bytes),
-            Constant::Hex { bytes, charset: Some(charset) }
-            | Constant::Bits { bytes, charset: Some(charset) } => {
-                pelorus_query::introduced_literal(bytes, &charset)?
-            }
-            Constant::Placeholder => return Err(self.not_allowed()),
+            _ => false,
         })
-    }
-
-    fn binary(&self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Node> {
-        if !self.restricted
-            && let Some(node) = self.interval_arithmetic(left, op, right)?
-        {
-            return Ok(node);
-        }
-        let sign = function_of(op, self.mode)
-            .ok_or_else(|| Error::unsupported(format_args!("operator {op} here")))?;
-        if self.restricted && !PARTITION_OPERATORS.contains(&sign) {
-            return Err(self.not_allowed());
-        }
-        let args = vec![self.bind(left)?, self.bind(right)?];
-        self.bound(sign, args)
-    }
-
-    fn function(&self, function: &Function) -> Result<Node> {
-        let name = ast_analysis::function_name(&function.name);
-        if self.restricted && !pelorus_functions::find(&name).is_some_and(|row| row.in_partitions) {
-            return Err(self.not_allowed());
-        }
-        let args = arguments(function).ok_or_else(|| self.not_allowed())?;
-        if self.restricted { self.call(&name, &args) } else { self.any_function(&name, &args) }
-    }
-
-    fn call(&self, name: &str, args: &[&Expr]) -> Result<Node> {
-        let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
-        self.bound(name, args)
-    }
-
-    fn bound(&self, name: &str, args: Vec<Node>) -> Result<Node> {
-        let known: Vec<Arg> = args.iter().map(Node::arg).collect();
-        let call = pelorus_functions::resolve(name, &known, &self.context)?;
-        Ok(Node::Call(call, args))
     }
 
     fn not_allowed(&self) -> Error {
@@ -429,28 +341,9 @@ impl Scope<'_> {
     }
 }
 
-fn constant_node(arg: Arg) -> Result<Node> {
-    let value = arg.constant.clone().unwrap_or(Value::Null);
-    Ok(Node::Constant(array_of(&value, &arg.ty)?, arg))
-}
-
 /// The plain arguments of a function; `None` when there are others.
 pub fn arguments(function: &Function) -> Option<Vec<&Expr>> {
-    if function.over.is_some() {
-        return None;
-    }
-    match &function.args {
-        FunctionArguments::None => Some(Vec::new()),
-        FunctionArguments::List(list) => list
-            .args
-            .iter()
-            .map(|arg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
-                _ => None,
-            })
-            .collect(),
-        FunctionArguments::Subquery(_) => None,
-    }
+    if function.over.is_some() { None } else { plain_arguments(function).ok() }
 }
 
 /// Error 1054.

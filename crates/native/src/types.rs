@@ -19,9 +19,7 @@ use pelorus_types::{Collation, ColumnType, Flags, WireType, collation};
 
 use super::collation_keys;
 
-pub(crate) use default::{
-    constant_under, default_value, definition_policy, invalid_default, typed_text,
-};
+pub(crate) use default::{constant_under, default_value, definition_policy, invalid_default};
 pub(crate) use implied::imply_timestamps;
 pub(crate) use name::{history, restore_json, sql_type, type_name};
 

@@ -14,7 +14,7 @@
 //! | [`native`], [`scan_predicate`] | native tables, and the conditions of WHERE that their scans test |
 //! | [`system_time`] | the moment of `FOR SYSTEM_TIME AS OF` |
 //! | [`typed_expression`] | an expression with its MySQL type |
-//! | [`expression`], [`literal`], [`cast`] | expressions, constants, the targets of casts |
+//! | [`expression`] | expressions, by the syntax that `pelorus_expression` knows |
 //! | [`subquery`], [`correlated`] | subqueries, and those that depend on the row |
 //! | [`aggregate`], [`group_concat`], [`rollup`] | GROUP BY, aggregates, HAVING, `GROUP_CONCAT`, WITH ROLLUP |
 //! | [`outer_aggregates`] | aggregates of a block in its subqueries |
@@ -28,7 +28,6 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod base_table;
-pub(crate) mod cast;
 pub(crate) mod clause_names;
 pub(crate) mod correlated;
 mod cte_policy;
@@ -37,7 +36,6 @@ pub(crate) mod from_clause;
 pub(crate) mod functional_dependency;
 mod group_concat;
 mod grouped;
-pub(crate) mod literal;
 pub(crate) mod mariadb_rules;
 pub(crate) mod native;
 mod ordered_conjunction;

@@ -27,8 +27,6 @@ mod run;
 mod statement_task;
 
 pub use crate::datafusion_adapter::memory::{LEAST as LEAST_MEMORY, Scratch};
-pub use binder::cast::target as cast_target;
-pub use binder::literal::introduced as introduced_literal;
 pub use context::{
     AsOf, Catalog, Database, Flavour, InfoSchema, NativeDatabase, NativeTable, OwnWrites,
     PartitionPruner, PlanOptions, QueryContext, TablePart, Variables,

@@ -2,36 +2,37 @@
 //! of the value that they choose; a product that is zero has no digits after the point.
 
 use pelorus_error::{Error, Result};
-use pelorus_functions::CastTarget;
+use pelorus_expression::syntax::{bind, bind_case};
+use pelorus_expression::{Binder as _, TypedValue};
 use pelorus_functions::assignment::Target;
+use pelorus_functions::{CastTarget, literal};
 use pelorus_sql::ast::Expr;
 use pelorus_sql::ast_analysis;
 use pelorus_types::WireType;
 use sqlparser::ast::BinaryOperator;
 
-use super::{Node, Scope, arguments, constant_node};
+use super::{Scope, arguments};
 
 impl Scope<'_> {
     /// Binds an expression whose values a column stores.
-    pub(super) fn stored(&self, tree: &Expr, target: &Target) -> Result<Node> {
-        let bound = self.bind(tree)?;
+    pub(super) fn stored(&self, tree: &Expr, target: &Target) -> Result<TypedValue> {
+        let bound = bind(self, tree)?;
         let is_text = target.ty.is_string() && target.ty.wire != WireType::Json;
-        if is_text && bound.ty().is_decimal() { self.digits(tree) } else { Ok(bound) }
+        if is_text && bound.arg.ty.is_decimal() { self.digits(tree) } else { Ok(bound) }
     }
 
-    fn digits(&self, tree: &Expr) -> Result<Node> {
+    fn digits(&self, tree: &Expr) -> Result<TypedValue> {
         match tree {
             Expr::Nested(inner) => self.digits(inner),
             Expr::Case { operand, conditions, else_result, .. } => {
                 let (operand, otherwise) = (operand.as_deref(), else_result.as_deref());
-                self.case(operand, conditions, otherwise, &|result| self.digits(result))
+                bind_case(self, operand, conditions, otherwise, &Self::digits)
             }
             Expr::BinaryOp { op: BinaryOperator::Multiply, .. } => {
-                let text =
-                    |text| constant_node(pelorus_functions::literal::text(text, &self.context));
-                let zero = constant_node(pelorus_functions::literal::number("0")?)?;
-                let is_zero = self.bound("=", vec![self.bind(tree)?, zero])?;
-                self.bound("IF", vec![is_zero, text("0")?, self.text(tree)?])
+                let zero = self.constant(literal::number("0")?)?;
+                let is_zero = self.call("=", vec![bind(self, tree)?, zero])?;
+                let text = self.constant(literal::text("0", &self.context))?;
+                self.call("IF", vec![is_zero, text, self.text(tree)?])
             }
             Expr::Function(function) => {
                 let name = ast_analysis::function_name(&function.name);
@@ -40,11 +41,12 @@ impl Scope<'_> {
                     ("COALESCE" | "IFNULL", args) => {
                         let args =
                             args.iter().map(|arg| self.digits(arg)).collect::<Result<_>>()?;
-                        self.bound(&name, args)
+                        self.call(&name, args)
                     }
                     ("IF", [condition, yes, no]) => {
-                        let args = vec![self.bind(condition)?, self.digits(yes)?, self.digits(no)?];
-                        self.bound("IF", args)
+                        let args =
+                            vec![bind(self, condition)?, self.digits(yes)?, self.digits(no)?];
+                        self.call("IF", args)
                     }
                     ("GREATEST" | "LEAST", args) => {
                         self.check_extreme(&name, args)?;
@@ -59,7 +61,7 @@ impl Scope<'_> {
 
     /// Error 1235 where the digits of the greatest or least value are those of one argument.
     fn check_extreme(&self, name: &str, args: &[&Expr]) -> Result<()> {
-        let decimals = args.iter().map(|arg| Ok(self.bind(arg)?.ty().decimals));
+        let decimals = args.iter().map(|arg| Ok(bind(self, arg)?.arg.ty.decimals));
         let decimals = decimals.collect::<Result<Vec<u8>>>()?;
         if decimals.windows(2).any(|pair| pair[0] != pair[1]) {
             return Err(Error::unsupported(format_args!(
@@ -69,10 +71,9 @@ impl Scope<'_> {
         Ok(())
     }
 
-    fn text(&self, tree: &Expr) -> Result<Node> {
-        let value = self.bind(tree)?;
+    fn text(&self, tree: &Expr) -> Result<TypedValue> {
+        let value = bind(self, tree)?;
         let target = CastTarget::Char(None, self.context.collation);
-        let call = pelorus_functions::cast(target, &value.arg(), &self.context)?;
-        Ok(Node::Call(call, vec![value]))
+        self.cast(value, target)
     }
 }

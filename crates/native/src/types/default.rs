@@ -94,7 +94,7 @@ fn constant_default(
 }
 
 /// The text of `DATE'...'`, `TIME'...'` and `TIMESTAMP'...'`.
-pub(crate) fn typed_text(tree: &Expr, mode: Mode) -> Option<Constant> {
+fn typed_text(tree: &Expr, mode: Mode) -> Option<Constant> {
     match tree {
         Expr::TypedString(typed) => literal::constant_value(&typed.value.value, mode),
         _ => None,

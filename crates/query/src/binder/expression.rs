@@ -2,23 +2,22 @@
 
 mod column_constants;
 mod quotient;
-mod row_comparison;
 mod subquery;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, Operator, lit};
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::{self as functions, Arg, CastTarget, Coercibility, Value};
+use pelorus_expression::syntax::{self, bind, is_row, plain_arguments};
+use pelorus_expression::{Binder, cast_target};
+use pelorus_functions::{self as functions, Arg, CastTarget, Coercibility, EvalContext, Value};
+use pelorus_sql::Mode;
 use pelorus_sql::ast_analysis::{self, is_aggregate_name};
-use pelorus_sql::operator::function_of;
 use pelorus_types::column::DECIMALS_NOT_FIXED;
 use pelorus_types::{ColumnType, WireType, collation};
-use sqlparser::ast::{
-    self, BinaryOperator, CeilFloorKind, FunctionArg, FunctionArgExpr, FunctionArguments,
-    TrimWhereField, UnaryOperator, VisitMut, VisitorMut,
-};
+use sqlparser::ast::{self, BinaryOperator, UnaryOperator, VisitMut, VisitorMut};
 
 use super::aggregate::name_of;
 use super::query::BoundQuery;
@@ -75,89 +74,7 @@ pub(crate) struct ExprBinder<'a> {
 impl ExprBinder<'_> {
     /// Binds an expression to its value.
     pub(crate) fn value(&self, expr: &ast::Expr) -> Result<TypedExpr> {
-        self.context.eval.interrupt.check()?;
-        if let Some(found) = self.computed_value(expr) {
-            return Ok(found);
-        }
-        match expr {
-            ast::Expr::Nested(inner) => self.value(inner),
-            ast::Expr::Identifier(name) => self.name(std::slice::from_ref(name)),
-            ast::Expr::CompoundIdentifier(path) => self.name(path),
-            ast::Expr::Value(_) | ast::Expr::Prefixed { .. } | ast::Expr::TypedString(_) => {
-                TypedExpr::literal(super::literal::literal(expr, self.context)?)
-            }
-            ast::Expr::UnaryOp { op, expr } => self.unary(*op, expr),
-            ast::Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
-            ast::Expr::IsNull(inner) => self.apply("IS NULL", &[inner]),
-            ast::Expr::IsNotNull(inner) => self.apply("IS NOT NULL", &[inner]),
-            ast::Expr::IsTrue(inner) => self.apply("IS TRUE", &[inner]),
-            ast::Expr::IsNotTrue(inner) => self.apply("IS NOT TRUE", &[inner]),
-            ast::Expr::IsFalse(inner) => self.apply("IS FALSE", &[inner]),
-            ast::Expr::IsNotFalse(inner) => self.apply("IS NOT FALSE", &[inner]),
-            ast::Expr::IsUnknown(inner) => self.apply("IS NULL", &[inner]),
-            ast::Expr::IsNotUnknown(inner) => self.apply("IS NOT NULL", &[inner]),
-            ast::Expr::Between { expr, negated, low, high } => {
-                if *negated && low == high {
-                    // To MySQL BETWEEN equal bounds is an equality, NOT BETWEEN is not.
-                    return self.apply("NOT BETWEEN", &[expr, low, high]);
-                }
-                let inner = self.apply("BETWEEN", &[expr, low, high])?;
-                self.negate_if(*negated, inner)
-            }
-            ast::Expr::InList { expr, list, negated } if is_row(expr) => {
-                let inner = self.row_in(expr, list)?;
-                self.negate_if(*negated, inner)
-            }
-            ast::Expr::InList { expr, list, negated } => {
-                let mut args = vec![expr.as_ref()];
-                args.extend(list);
-                let inner = self.apply("IN", &args)?;
-                self.negate_if(*negated, inner)
-            }
-            ast::Expr::Like { negated, any: false, expr, pattern, escape_char } => {
-                let mut args = vec![expr.as_ref(), pattern.as_ref()];
-                args.extend(escape_char.as_deref());
-                let inner = self.apply("LIKE", &args)?;
-                self.negate_if(*negated, inner)
-            }
-            ast::Expr::RLike { negated, expr, pattern, .. } => {
-                let inner = self.apply("REGEXP", &[expr, pattern])?;
-                self.negate_if(*negated, inner)
-            }
-            ast::Expr::Case { operand, conditions, else_result, .. } => {
-                self.case(operand.as_deref(), conditions, else_result.as_deref())
-            }
-            ast::Expr::Cast { expr, data_type, .. } => self.cast(expr, data_type),
-            ast::Expr::Convert { expr, data_type: None, charset: Some(charset), .. } => {
-                let charset = ast_analysis::plain_name(charset);
-                self.cast_to(expr, super::cast::in_charset(None, &charset)?)
-            }
-            ast::Expr::Extract { field, expr, .. } => {
-                let unit = Self::word(&field.to_string().to_ascii_uppercase())?;
-                self.call("EXTRACT", vec![unit, self.value(expr)?])
-            }
-            ast::Expr::Ceil { expr, field } => self.rounding("CEIL", expr, field),
-            ast::Expr::Floor { expr, field } => self.rounding("FLOOR", expr, field),
-            ast::Expr::Position { expr, r#in } => self.apply("LOCATE", &[expr, r#in]),
-            ast::Expr::Substring { expr, substring_from: Some(from), substring_for, .. } => {
-                let mut args = vec![expr.as_ref(), from.as_ref()];
-                args.extend(substring_for.as_deref());
-                self.apply("SUBSTRING", &args)
-            }
-            ast::Expr::Trim { trim_where, trim_what, expr, trim_characters: None } => {
-                self.trim(*trim_where, trim_what.as_deref(), expr)
-            }
-            ast::Expr::Collate { expr, collation } => {
-                let name = Self::word(&ast_analysis::plain_name(collation))?;
-                self.call("COLLATE", vec![self.value(expr)?, name])
-            }
-            ast::Expr::Function(function) => self.function(function),
-            ast::Expr::Subquery(query) => self.scalar_subquery(query),
-            ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => {
-                Ok(number(self.condition(expr, false)?))
-            }
-            other => Err(Error::unsupported(format_args!("{other}"))),
-        }
+        bind(self, expr)
     }
 
     /// Binds an expression to a condition: a Boolean with NULL for unknown.
@@ -346,7 +263,7 @@ impl ExprBinder<'_> {
         self.computed.get(&canonical(expr, self.scope)).cloned()
     }
 
-    fn name(&self, path: &[ast::Ident]) -> Result<TypedExpr> {
+    fn named(&self, path: &[ast::Ident]) -> Result<TypedExpr> {
         let parts: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
         if let Some(first) = path.first()
             && first.quote_style.is_none()
@@ -427,12 +344,7 @@ impl ExprBinder<'_> {
         TypedExpr::literal(Arg { coercibility, ..arg })
     }
 
-    /// A word of the statement as an argument, a text whatever the connection's collation is.
-    fn word(word: &str) -> Result<TypedExpr> {
-        TypedExpr::literal(functions::literal::text_of(word, collation::UTF8MB4_0900_AI_CI))
-    }
-
-    fn call(&self, name: &str, mut args: Vec<TypedExpr>) -> Result<TypedExpr> {
+    fn resolved(&self, name: &str, mut args: Vec<TypedExpr>) -> Result<TypedExpr> {
         let context = &self.context.eval;
         if !self.is_mariadb() {
             if context.has_parameters {
@@ -477,141 +389,12 @@ impl ExprBinder<'_> {
         Ok(())
     }
 
-    /// A binder for what only some rows reach.
-    fn branch(&self) -> Self {
-        Self { constants: Constants::WhenReached, ..*self }
-    }
-
     /// Whether the answer is to be that of a MariaDB.
     pub(crate) fn is_mariadb(&self) -> bool {
         self.answer == Some(Flavour::MariaDb)
     }
 
-    fn apply(&self, name: &str, args: &[&ast::Expr]) -> Result<TypedExpr> {
-        let args = args.iter().map(|arg| self.value(arg)).collect::<Result<Vec<_>>>()?;
-        self.call(name, args)
-    }
-
-    fn negate_if(&self, negated: bool, inner: TypedExpr) -> Result<TypedExpr> {
-        if negated { self.call("NOT", vec![inner]) } else { Ok(inner) }
-    }
-
-    fn unary(&self, op: UnaryOperator, expr: &ast::Expr) -> Result<TypedExpr> {
-        let name = match op {
-            UnaryOperator::Plus => return self.value(expr),
-            UnaryOperator::Minus => {
-                // `-9223372036854775808` is one literal to MySQL.
-                if let ast::Expr::Value(value) = expr
-                    && let ast::Value::Number(digits, _) = &value.value
-                    && digits == "9223372036854775808"
-                {
-                    let ty = ColumnType::bigint().not_null();
-                    return TypedExpr::literal(Arg::literal(Value::Int(i64::MIN), ty, ""));
-                }
-                "-"
-            }
-            UnaryOperator::Not | UnaryOperator::BangNot => "NOT",
-            UnaryOperator::BitwiseNot => "~",
-            other => return Err(Error::unsupported(other)),
-        };
-        self.apply(name, &[expr])
-    }
-
-    fn binary(
-        &self,
-        left: &ast::Expr,
-        op: &BinaryOperator,
-        right: &ast::Expr,
-    ) -> Result<TypedExpr> {
-        if let Some(typed) = self.interval_arithmetic(left, op, right)? {
-            return Ok(typed);
-        }
-        match (left, right) {
-            (ast::Expr::Tuple(left), ast::Expr::Tuple(right)) => {
-                return self.row_comparison(left, op, right);
-            }
-            (ast::Expr::Tuple(_), ast::Expr::Subquery(_))
-            | (ast::Expr::Subquery(_), ast::Expr::Tuple(_)) => {
-                return Err(Error::unsupported("rows compared with those of a subquery"));
-            }
-            (ast::Expr::Tuple(row), _) | (_, ast::Expr::Tuple(row)) => {
-                return Err(Error::new(
-                    Code::OperandColumns,
-                    format!("Operand should contain {} column(s)", row.len()),
-                ));
-            }
-            _ => {}
-        }
-        let name = function_of(op, self.context.mode)
-            .ok_or_else(|| Error::unsupported(format_args!("operator {op}")))?;
-        self.apply(name, &[left, right])
-    }
-
-    fn interval_arithmetic(
-        &self,
-        left: &ast::Expr,
-        op: &BinaryOperator,
-        right: &ast::Expr,
-    ) -> Result<Option<TypedExpr>> {
-        let (name, date, interval) = match (left, op, right) {
-            (date, BinaryOperator::Plus, ast::Expr::Interval(interval))
-            | (ast::Expr::Interval(interval), BinaryOperator::Plus, date) => {
-                ("DATE_ADD", date, interval)
-            }
-            (date, BinaryOperator::Minus, ast::Expr::Interval(interval)) => {
-                ("DATE_SUB", date, interval)
-            }
-            _ => return Ok(None),
-        };
-        let mut args = vec![self.value(date)?];
-        args.extend(self.interval(interval)?);
-        self.call(name, args).map(Some)
-    }
-
-    /// The amount and the unit of an INTERVAL, as two arguments.
-    fn interval(&self, interval: &ast::Interval) -> Result<[TypedExpr; 2]> {
-        let unit = match &interval.leading_field {
-            Some(field) if interval.last_field.is_none() => field.to_string().to_ascii_uppercase(),
-            _ => return Err(Error::unsupported(interval)),
-        };
-        Ok([self.value(&interval.value)?, Self::word(&unit)?])
-    }
-
-    fn case(
-        &self,
-        operand: Option<&ast::Expr>,
-        conditions: &[ast::CaseWhen],
-        else_result: Option<&ast::Expr>,
-    ) -> Result<TypedExpr> {
-        let mut args = Vec::new();
-        let operand = operand.map(|operand| self.exact(operand)).transpose()?;
-        let branch = self.branch();
-        for (at, when) in conditions.iter().enumerate() {
-            let binder = if at == 0 { self } else { &branch };
-            args.push(match &operand {
-                Some(operand) => {
-                    let value = binder.exact(&when.condition)?;
-                    binder.call("CASE =", vec![operand.clone(), value])?
-                }
-                None => binder.value(&when.condition)?,
-            });
-            args.push(branch.value(&when.result)?);
-        }
-        if let Some(result) = else_result {
-            args.push(branch.value(result)?);
-        }
-        self.call("CASE", args)
-    }
-
-    fn cast(&self, expr: &ast::Expr, to: &ast::DataType) -> Result<TypedExpr> {
-        if *to == ast::DataType::Real && self.context.options.real_as_float {
-            return self.cast_to(expr, CastTarget::Float);
-        }
-        self.cast_to(expr, super::cast::target(to, self.context.eval.collation)?)
-    }
-
-    fn cast_to(&self, expr: &ast::Expr, target: CastTarget) -> Result<TypedExpr> {
-        let mut value = self.value(expr)?;
+    fn cast_value(&self, mut value: TypedExpr, target: CastTarget) -> Result<TypedExpr> {
         let is_whole = matches!(target, CastTarget::Signed | CastTarget::Unsigned);
         let is_real =
             matches!(target, CastTarget::Double | CastTarget::Float | CastTarget::Decimal(..));
@@ -626,35 +409,7 @@ impl ExprBinder<'_> {
         Ok(TypedExpr::of_call(call, vec![value], self.constants))
     }
 
-    fn rounding(&self, name: &str, expr: &ast::Expr, kind: &CeilFloorKind) -> Result<TypedExpr> {
-        match kind {
-            CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) => {
-                self.apply(name, &[expr])
-            }
-            _ => Err(Error::new(
-                Code::WrongParameterCount,
-                format!("Incorrect parameter count in the call to native function '{name}'"),
-            )),
-        }
-    }
-
-    fn trim(
-        &self,
-        side: Option<TrimWhereField>,
-        what: Option<&ast::Expr>,
-        expr: &ast::Expr,
-    ) -> Result<TypedExpr> {
-        let name = match side {
-            None | Some(TrimWhereField::Both) => "TRIM",
-            Some(TrimWhereField::Leading) => "TRIM LEADING",
-            Some(TrimWhereField::Trailing) => "TRIM TRAILING",
-        };
-        let mut args = vec![self.value(expr)?];
-        args.extend(what.map(|what| self.value(what)).transpose()?);
-        self.call(name, args)
-    }
-
-    fn function(&self, function: &ast::Function) -> Result<TypedExpr> {
+    fn function_call(&self, function: &ast::Function) -> Result<TypedExpr> {
         let name = function.name.to_string().replace('`', "").to_ascii_uppercase();
         if function.over.is_some() {
             return Err(super::window::misplaced(&name.to_ascii_lowercase()));
@@ -681,27 +436,73 @@ impl ExprBinder<'_> {
         {
             return Ok(rounded);
         }
-        let mut bound = Vec::new();
-        let branch = self.branch();
-        let is_conditional = matches!(name.as_str(), "IF" | "IFNULL" | "COALESCE");
-        for (at, arg) in args.into_iter().enumerate() {
-            match arg {
-                arg if at > 0 && is_conditional => bound.push(branch.value(arg)?),
-                ast::Expr::Interval(interval) => bound.extend(self.interval(interval)?),
-                // TIMESTAMPDIFF(DAY, a, b) takes a unit, which parses as a name.
-                ast::Expr::Identifier(unit)
-                    if at == 0
-                        && matches!(
-                            name.as_str(),
-                            "TIMESTAMPDIFF" | "TIMESTAMPADD" | "GET_FORMAT"
-                        ) =>
-                {
-                    bound.push(Self::word(&unit.value.to_ascii_uppercase())?);
-                }
-                arg => bound.push(self.value(arg)?),
-            }
+        syntax::call_of(self, &name, args)
+    }
+}
+
+impl Binder for ExprBinder<'_> {
+    type Value = TypedExpr;
+
+    fn context(&self) -> &Arc<EvalContext> {
+        &self.context.eval
+    }
+
+    fn mode(&self) -> Mode {
+        self.context.mode
+    }
+
+    fn known(&self, expr: &ast::Expr) -> Result<Option<TypedExpr>> {
+        self.context.eval.interrupt.check()?;
+        Ok(self.computed_value(expr))
+    }
+
+    fn name(&self, path: &[ast::Ident]) -> Result<TypedExpr> {
+        self.named(path)
+    }
+
+    fn constant(&self, arg: Arg) -> Result<TypedExpr> {
+        TypedExpr::literal(arg)
+    }
+
+    fn call(&self, name: &str, args: Vec<TypedExpr>) -> Result<TypedExpr> {
+        self.resolved(name, args)
+    }
+
+    fn cast(&self, value: TypedExpr, target: CastTarget) -> Result<TypedExpr> {
+        self.cast_value(value, target)
+    }
+
+    fn cast_target(&self, to: &ast::DataType) -> Result<CastTarget> {
+        match to {
+            ast::DataType::Real if self.context.options.real_as_float => Ok(CastTarget::Float),
+            _ => cast_target(to, self.context.eval.collation),
         }
-        self.call(&name, bound)
+    }
+
+    fn function(&self, function: &ast::Function) -> Result<TypedExpr> {
+        self.function_call(function)
+    }
+
+    fn compared(&self, expr: &ast::Expr) -> Result<TypedExpr> {
+        self.exact(expr)
+    }
+
+    fn check_rows(&self, row: &ast::Expr, list: &[ast::Expr]) -> Result<()> {
+        self.check_quotients(std::iter::once(row).chain(list))
+    }
+
+    fn branch(&self) -> Self {
+        Self { constants: Constants::WhenReached, ..*self }
+    }
+
+    fn other(&self, expr: &ast::Expr) -> Result<TypedExpr> {
+        match expr {
+            ast::Expr::Subquery(query) => self.scalar_subquery(query),
+            ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => {
+                Ok(number(self.condition(expr, false)?))
+            }
+            other => Err(Error::unsupported(format_args!("{other}"))),
+        }
     }
 }
 
@@ -709,13 +510,6 @@ impl ExprBinder<'_> {
 fn are_texts(left: &TypedExpr, right: &TypedExpr) -> bool {
     let is_text = |it: &TypedExpr| it.ty.is_string() && it.ty.wire != WireType::Json;
     is_text(left) && is_text(right)
-}
-
-fn is_row(expr: &ast::Expr) -> bool {
-    match expr {
-        ast::Expr::Nested(inner) => is_row(inner),
-        expr => matches!(expr, ast::Expr::Tuple(_)),
-    }
 }
 
 /// A condition as MySQL's 1, 0 or NULL.
@@ -728,26 +522,6 @@ fn is_scope(word: &str) -> bool {
     ["global", "session", "local", "persist", "persist_only"]
         .iter()
         .any(|scope| word.eq_ignore_ascii_case(scope))
-}
-
-/// The arguments of a call that has nothing but expressions.
-pub(crate) fn plain_arguments(function: &ast::Function) -> Result<Vec<&ast::Expr>> {
-    match &function.args {
-        FunctionArguments::None => Ok(Vec::new()),
-        FunctionArguments::Subquery(_) => Err(Error::unsupported(function)),
-        FunctionArguments::List(list) => {
-            if !list.clauses.is_empty() || list.duplicate_treatment.is_some() {
-                return Err(Error::unsupported(function));
-            }
-            list.args
-                .iter()
-                .map(|arg| match arg {
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
-                    _ => Err(Error::unsupported(function)),
-                })
-                .collect()
-        }
-    }
 }
 
 /// The text of an expression in which every spelling of a column and of a function is the same, so

@@ -305,7 +305,7 @@ pub(crate) fn spreading<'e>(expr: &'e ast::Expr, found: &mut Vec<Vec<&'e str>>) 
             let row = pelorus_functions::find(&name);
             let is_strict = row.is_some_and(|row| row.is_mysql && row.is_strict)
                 && !ast_analysis::is_aggregate_name(&name);
-            if is_strict && let Ok(args) = super::expression::plain_arguments(function) {
+            if is_strict && let Ok(args) = pelorus_expression::syntax::plain_arguments(function) {
                 args.into_iter().for_each(|arg| spreading(arg, found));
             }
         }

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 };
 use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
+use pelorus_expression::literal;
 use pelorus_functions as functions;
 use pelorus_sql::ast_analysis::unnested;
 use pelorus_types::{ColumnType, collation};
@@ -22,7 +23,6 @@ use sqlparser::ast;
 
 use super::aggregate::Call;
 use super::expression::ExprBinder;
-use super::literal::literal;
 use super::query::{Binder, is_ascending};
 use super::typed_expression::TypedExpr;
 use crate::datafusion_adapter::udf;
@@ -45,7 +45,9 @@ impl Binder<'_> {
         }
         let order = self.row_order(call, &values, binder)?;
         let separator = match call.separator {
-            Some(text) => literal(&ast::Expr::Value(text.clone()), self.context)?,
+            Some(text) => {
+                literal(&ast::Expr::Value(text.clone()), self.context.mode, &self.context.eval)?
+            }
             None => functions::literal::text(",", &self.context.eval),
         };
         values.extend([order, TypedExpr::literal(separator)?]);

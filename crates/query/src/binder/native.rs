@@ -30,7 +30,6 @@ use self::dictionary_groups::{GroupNumbers, TextGroups};
 pub(crate) use self::exec::row_bytes;
 use self::table_provider::{Conditions, Grouped, NativeScan};
 use super::from_clause::BlockContext;
-use super::literal;
 use super::query::{Binder, column_expr};
 use super::scan_predicate::{self, Of};
 use super::scope::Scope;
@@ -210,7 +209,7 @@ impl Binder<'_> {
     pub(crate) fn as_of(&self, version: &ast::TableVersion) -> Result<Option<AsOf>> {
         match version {
             ast::TableVersion::VersionAsOf(expr) | ast::TableVersion::ForSystemTimeAsOf(expr)
-                if literal::is_open(expr) =>
+                if pelorus_expression::is_placeholder(expr) =>
             {
                 Ok(None)
             }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use pelorus_error::Result;
+use pelorus_expression::balanced;
 
 use super::scope::Scope;
 use crate::operators::short_circuit;
@@ -116,29 +116,6 @@ fn few(parts: Vec<Part<'_>>) -> Vec<Expr> {
     single
 }
 
-/// Joins parts by an operator that is associative, to a tree of logarithmic height in which they
-/// keep their order; `None` of none.
-///
-/// # Errors
-/// Those of `join`.
-pub(crate) fn balanced<T>(
-    mut parts: Vec<T>,
-    join: impl Fn(T, T) -> Result<T>,
-) -> Result<Option<T>> {
-    while parts.len() > 1 {
-        let mut next = Vec::with_capacity(parts.len().div_ceil(2));
-        let mut rest = parts.into_iter();
-        while let Some(left) = rest.next() {
-            next.push(match rest.next() {
-                Some(right) => join(left, right)?,
-                None => left,
-            });
-        }
-        parts = next;
-    }
-    Ok(parts.pop())
-}
-
 #[cfg(test)]
 mod tests {
     use datafusion::logical_expr::{col, lit};
@@ -152,14 +129,6 @@ mod tests {
             }
             _ => 0,
         }
-    }
-
-    #[test]
-    fn trees_are_balanced_and_keep_the_order() {
-        let parts: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).into();
-        let join = |left: String, right: String| Ok(format!("({left}{right})"));
-        assert_eq!(balanced(parts, join).unwrap().unwrap(), "(((ab)(cd))e)");
-        assert_eq!(balanced(Vec::new(), join).unwrap(), None);
     }
 
     #[test]

@@ -648,7 +648,7 @@ pub(crate) fn order_of(query: &ast::Query) -> Result<&[OrderByExpr]> {
 /// LIMIT in numbers.
 pub(crate) fn limit_of(query: &ast::Query) -> Result<Option<Limit>> {
     let count = |expr: &ast::Expr| -> Result<u64> {
-        if super::literal::is_open(expr) {
+        if pelorus_expression::is_placeholder(expr) {
             // A statement that is prepared has the same columns whatever the number will be.
             return Ok(1);
         }

@@ -8,11 +8,12 @@ use datafusion::logical_expr::{
     BinaryExpr, Expr, LogicalPlan, LogicalPlanBuilder, Operator, SortExpr, cast, lit, when,
 };
 use pelorus_error::{Code, Error, Result};
+use pelorus_expression::syntax::plain_arguments;
 use pelorus_types::ColumnType;
 use sqlparser::ast;
 
 use super::aggregate::{Grouping, collect, name_of};
-use super::expression::{Computed, canonical, plain_arguments};
+use super::expression::{Computed, canonical};
 use super::query::column_expr;
 use super::scope::Scope;
 use super::typed_expression::TypedExpr;

@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
             WireType::Timestamp if packed != 0 && !DateTime::unpack(packed).is_valid() => {
                 return None;
             }
-            // BlockContext moments at which a clock is set, order differs from that of moments.
+            // Around moments at which a clock is set, order differs from that of moments.
             WireType::Timestamp => assignment::timestamp_to_utc(packed, self.zone).exact()?,
             _ => packed,
         };

@@ -3,21 +3,18 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
-use datafusion::common::{DataFusionError, ScalarValue};
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
-use pelorus_env::Account;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Expr;
 use pelorus_error::{Error, Result};
+use pelorus_expression::Form;
 use pelorus_functions::aggregate::AggregateCall;
 use pelorus_functions::{
     self as functions, Arg, Call, CastTarget, EqualityKey, EvalContext, Members, TextForm, Value,
 };
 use pelorus_types::{Column, ColumnType, WireType};
 
+use crate::datafusion_adapter::form::form;
 use crate::datafusion_adapter::udf;
-use crate::datafusion_adapter::udf::into_datafusion;
 use crate::operators::short_circuit;
 
 mod forms;
@@ -613,27 +610,6 @@ fn folded(known: Option<&(ArrayRef, bool)>, arg: &Arg) -> Option<TypedExpr> {
     })
 }
 
-fn form(what: Form, context: &Arc<EvalContext>, expr: Expr) -> Expr {
-    let udf = FormUdf {
-        what,
-        context: Arc::clone(context),
-        signature: Signature::any(1, Volatility::Immutable),
-    };
-    ScalarUDF::new_from_impl(udf).call(vec![expr])
-}
-
-/// A value of a scalar subquery that may have no row, NULL in that case. DataFusion takes a value
-/// that is never NULL within a query for one that is never NULL outside.
-pub(crate) fn maybe_missing(expr: Expr, ty: ColumnType, context: &Arc<EvalContext>) -> Expr {
-    let udf = FormUdf {
-        what: Form::Same(ty),
-        context: Arc::clone(context),
-        // What is constant would be put in its place.
-        signature: Signature::any(1, Volatility::Volatile),
-    };
-    ScalarUDF::new_from_impl(udf).call(vec![expr])
-}
-
 /// Whether values of both types look the same in their common Arrow form.
 fn same_form(from: &ColumnType, to: &ColumnType) -> bool {
     if from.is_date() || to.is_date() {
@@ -645,156 +621,4 @@ fn same_form(from: &ColumnType, to: &ColumnType) -> bool {
         || from.is_decimal() && to.is_decimal()
         || from.is_string() && to.is_string()
         || from.wire == to.wire
-}
-
-/// A change of form that has no name in SQL.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Form {
-    /// Implicit conversion.
-    Convert { from: ColumnType, to: ColumnType },
-    /// The key of [`TypedExpr::sort_key`].
-    Key(ColumnType),
-    /// The number that [`TypedExpr::order_key`] sorts by.
-    Number(Arc<Members>),
-    /// Zeros without a sign.
-    Unsigned(ColumnType),
-    /// The rounding of [`TypedExpr::settled`].
-    Settle(ColumnType),
-    /// The truth of [`TypedExpr::truth`].
-    Truth(ColumnType),
-    /// The same of [`maybe_missing`].
-    Same(ColumnType),
-    /// The key by which a value of another type is compared.
-    Equality(EqualityKey, ColumnType),
-}
-
-/// A change of form as a function.
-#[derive(Debug)]
-pub(crate) struct FormUdf {
-    what: Form,
-    context: Arc<EvalContext>,
-    signature: Signature,
-}
-
-impl FormUdf {
-    /// Whether it can leave an error or a warning: where a text is taken for something else.
-    pub(crate) fn is_fallible(&self) -> bool {
-        match &self.what {
-            Form::Convert { from, to } => from.is_string() && !to.is_string(),
-            Form::Truth(ty) => ty.is_string(),
-            Form::Equality(key, ty) => key.is_fallible(ty),
-            Form::Key(_)
-            | Form::Number(_)
-            | Form::Unsigned(_)
-            | Form::Settle(_)
-            | Form::Same(_) => false,
-        }
-    }
-
-    /// Whether it is the comparison key of a value of another type, NULL for NULL, that never
-    /// leaves an error or a warning. (The key of a text can: of some padded texts it is not known.)
-    pub(crate) fn is_quiet_key(&self) -> bool {
-        match &self.what {
-            // A number need not be a date.
-            Form::Equality(EqualityKey::Date | EqualityKey::Day | EqualityKey::Time, ty)
-                if !ty.is_temporal() =>
-            {
-                false
-            }
-            Form::Equality(..) => !self.is_fallible(),
-            _ => false,
-        }
-    }
-
-    /// The key by which a value of another type is compared.
-    #[cfg(test)]
-    pub(crate) fn equality(key: EqualityKey, ty: ColumnType) -> ScalarUDF {
-        let signature = Signature::any(1, Volatility::Immutable);
-        let context = Arc::new(EvalContext::default());
-        let what = Form::Equality(key, ty);
-        ScalarUDF::new_from_impl(FormUdf { what, context, signature })
-    }
-
-    /// The values in their new form.
-    pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
-        match &self.what {
-            Form::Convert { from, to } => functions::convert(array, from, to, &self.context),
-            Form::Key(ty) => {
-                // Operators count the keys that they hold; counted here too, a sort would not spill
-                // but fail.
-                functions::comparison_keys(array, ty, &Account::unlimited())
-            }
-            Form::Number(members) => members.numbers(array),
-            Form::Unsigned(_) => Ok(functions::without_signed_zeros(array)),
-            Form::Same(_) => Ok(Arc::clone(array)),
-            Form::Settle(ty) => functions::settle(array, ty),
-            Form::Equality(key, ty) => key.keys(array, ty, &self.context),
-            Form::Truth(ty) => functions::truth(array, ty, &self.context)
-                .map(|truth| -> ArrayRef { Arc::new(truth) }),
-        }
-    }
-}
-
-impl PartialEq for FormUdf {
-    fn eq(&self, other: &Self) -> bool {
-        self.what == other.what && Arc::ptr_eq(&self.context, &other.context)
-    }
-}
-
-impl Eq for FormUdf {}
-
-impl std::hash::Hash for FormUdf {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.what.hash(state);
-    }
-}
-
-impl ScalarUDFImpl for FormUdf {
-    fn name(&self) -> &str {
-        match &self.what {
-            Form::Convert { .. } => "convert",
-            Form::Key(_) => "collation_key",
-            Form::Number(_) => "member_number",
-            Form::Unsigned(_) => "unsigned_zero",
-            Form::Settle(_) => "settle",
-            Form::Truth(_) => "truth",
-            Form::Same(_) => "maybe_missing",
-            Form::Equality(..) => "equality_key",
-        }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> std::result::Result<DataType, DataFusionError> {
-        Ok(match &self.what {
-            Form::Convert { to, .. } | Form::Settle(to) | Form::Unsigned(to) | Form::Same(to) => {
-                to.arrow()
-            }
-            Form::Key(ty) => functions::key_type(ty),
-            Form::Number(_) => Members::number_type(),
-            Form::Truth(_) => DataType::Boolean,
-            Form::Equality(key, _) => key.arrow(),
-        })
-    }
-
-    fn schema_name(&self, args: &[Expr]) -> std::result::Result<String, DataFusionError> {
-        Ok(udf::column_name(self.name(), &self.what, args))
-    }
-
-    fn invoke_with_args(
-        &self,
-        args: ScalarFunctionArgs,
-    ) -> std::result::Result<ColumnarValue, DataFusionError> {
-        let (array, constant) = match &args.args[0] {
-            ColumnarValue::Array(array) => (Arc::clone(array), false),
-            ColumnarValue::Scalar(value) => (value.to_array_of_size(1)?, true),
-        };
-        let result = self.apply(&array).map_err(into_datafusion)?;
-        if constant {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
-        }
-        Ok(ColumnarValue::Array(result))
-    }
 }

@@ -9,13 +9,14 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, SortExpr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowUDF, lit,
 };
 use pelorus_error::{Code, Error, Result};
+use pelorus_expression::syntax::plain_arguments;
 use pelorus_functions::{self as functions, Value};
 use pelorus_sql::ast_analysis::{is_aggregate_name, unnested};
 use pelorus_types::ColumnType;
 use sqlparser::ast::{self, NamedWindowExpr, WindowSpec, WindowType};
 
 use super::aggregate::{self, name_of};
-use super::expression::{Computed, ExprBinder, canonical, plain_arguments};
+use super::expression::{Computed, ExprBinder, canonical};
 use super::group_concat::{few_keys, few_terms};
 use super::mariadb_rules;
 use super::query::{Binder, column_expr, sort_term};
@@ -347,7 +348,7 @@ fn wrong_arguments(name: &str) -> Error {
 
 /// A constant number of rows; `None` for NULL.
 fn count_of(binder: &ExprBinder<'_>, expr: &ast::Expr, name: &str) -> Result<Option<u64>> {
-    if super::literal::is_open(expr) {
+    if pelorus_expression::is_placeholder(expr) {
         // Any number will do until the statement is executed.
         return Ok(Some(1));
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::Result;
+use pelorus_expression::syntax::plain_arguments;
 use pelorus_sql::ast_analysis;
 use pelorus_types::{Column, ColumnType, Flags, Info, WireType, collation};
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -20,7 +21,7 @@ use super::block::{Block, Tail, unbounded};
 use super::collations::extreme_argument;
 use super::routing;
 use crate::binder::aggregate::{self, Call};
-use crate::binder::expression::{Computed, ExprBinder, Subqueries, canonical, plain_arguments};
+use crate::binder::expression::{Computed, ExprBinder, Subqueries, canonical};
 use crate::binder::query::{Binder, BoundQuery, column_expr};
 use crate::binder::select;
 use crate::binder::typed_expression::TypedExpr;

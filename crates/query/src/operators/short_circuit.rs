@@ -9,8 +9,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt64Array};
-use arrow::compute::take;
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -18,10 +17,12 @@ use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use pelorus_error::{Error, Result};
+use pelorus_error::Result;
+use pelorus_expression::BoundExpr;
+#[cfg(doc)]
 use pelorus_functions::Call;
 
-use crate::binder::typed_expression::FormUdf;
+use crate::datafusion_adapter::form::FormUdf;
 use crate::datafusion_adapter::udf::{
     DfResult, as_call, by_identity, column_name, next_id, over_arrays, signature, text_length,
 };
@@ -32,7 +33,7 @@ pub(crate) fn is_fallible(expr: &Expr) -> bool {
         let Expr::ScalarFunction(function) = part else { return Ok(false) };
         let form = function.func.inner().downcast_ref::<FormUdf>();
         Ok(as_call(function).is_some_and(|call| call.is_fallible())
-            || form.is_some_and(FormUdf::is_fallible)
+            || form.is_some_and(|udf| udf.form.is_fallible())
             || function.func.inner().is::<ShortCircuitUdf>())
     });
     // What looks at the parts never fails.
@@ -68,7 +69,7 @@ pub(crate) fn either(left: Expr, op: Operator, right: Expr) -> Expr {
 /// Conditions that all have to be true, each of which counts only for rows that meet those before.
 pub(crate) fn all(conditions: &[&Expr]) -> Expr {
     function("all", DataType::Boolean, |leaves| {
-        Node::All(conditions.iter().map(|it| node(it, leaves)).collect())
+        BoundExpr::All(conditions.iter().map(|it| node(it, leaves)).collect())
     })
 }
 
@@ -80,10 +81,11 @@ pub(crate) fn of_literals(expr: &Expr) -> Option<Result<ArrayRef>> {
         Expr::Literal(value, _) => value.to_array_of_size(1).ok(),
         _ => None,
     });
-    Some(lazy.root.evaluate(&leaves.collect::<Option<Vec<_>>>()?, 1))
+    let leaves = leaves.collect::<Option<Vec<_>>>()?;
+    Some(lazy.root.evaluate(1, &|at| Arc::clone(&leaves[at])))
 }
 
-fn function(name: &str, ty: DataType, root: impl FnOnce(&mut Vec<Expr>) -> Node) -> Expr {
+fn function(name: &str, ty: DataType, root: impl FnOnce(&mut Vec<Expr>) -> BoundExpr) -> Expr {
     let mut leaves = Vec::new();
     let root = root(&mut leaves);
     // Of constants alone DataFusion would compute it while it plans, whether or not a row comes.
@@ -99,216 +101,58 @@ fn function(name: &str, ty: DataType, root: impl FnOnce(&mut Vec<Expr>) -> Node)
     ScalarUDF::new_from_impl(udf).call(leaves)
 }
 
-/// An expression within a lazy one.
-#[derive(Clone)]
-enum Node {
-    /// An argument of the function.
-    Leaf(usize),
-    Call(Arc<Call>, Vec<Node>),
-    /// A change of form.
-    Form(Arc<ScalarUDF>, Box<Node>),
-    Not(Box<Node>),
-    /// AND or OR, by the truth that decides it.
-    Either(bool, Box<[Node; 2]>),
-    All(Vec<Node>),
-}
-
 /// The tree of an expression, whose leaves are added to `leaves`.
-fn node(expr: &Expr, leaves: &mut Vec<Expr>) -> Node {
+fn node(expr: &Expr, leaves: &mut Vec<Expr>) -> BoundExpr {
     if !is_fallible(expr) {
         return leaf(expr, leaves);
     }
     match expr {
         Expr::Alias(alias) => node(&alias.expr, leaves),
-        Expr::Not(inner) => Node::Not(Box::new(node(inner, leaves))),
+        Expr::Not(inner) => BoundExpr::Not(Box::new(node(inner, leaves))),
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
             let sides = [node(left, leaves), node(right, leaves)];
-            Node::Either(*op == Operator::Or, Box::new(sides))
+            BoundExpr::Either(*op == Operator::Or, Box::new(sides))
         }
         Expr::ScalarFunction(function) => of_function(expr, function, leaves),
         other => leaf(other, leaves),
     }
 }
 
-fn of_function(expr: &Expr, function: &ScalarFunction, leaves: &mut Vec<Expr>) -> Node {
+fn of_function(expr: &Expr, function: &ScalarFunction, leaves: &mut Vec<Expr>) -> BoundExpr {
     let inner = function.func.inner();
     if let Some(call) = as_call(function) {
         let args = function.args.iter().map(|arg| node(arg, leaves)).collect();
-        return Node::Call(Arc::clone(call), args);
+        return BoundExpr::Call(Arc::clone(call), args);
     }
     if let Some(lazy) = inner.downcast_ref::<ShortCircuitUdf>() {
-        let args: Vec<Node> = function.args.iter().map(|arg| node(arg, leaves)).collect();
-        return lazy.root.with_leaves(&args);
+        let args: Vec<BoundExpr> = function.args.iter().map(|arg| node(arg, leaves)).collect();
+        return lazy.root.with_inputs(&args);
     }
     match function.args.as_slice() {
-        [arg] if inner.is::<FormUdf>() => {
-            Node::Form(Arc::clone(&function.func), Box::new(node(arg, leaves)))
+        [arg] if let Some(udf) = inner.downcast_ref::<FormUdf>() => {
+            let (form, context) = (Arc::clone(&udf.form), Arc::clone(&udf.context));
+            BoundExpr::Form(form, context, Box::new(node(arg, leaves)))
         }
         _ => leaf(expr, leaves),
     }
 }
 
-fn leaf(expr: &Expr, leaves: &mut Vec<Expr>) -> Node {
-    Node::Leaf(leaves.iter().position(|it| it == expr).unwrap_or_else(|| {
+fn leaf(expr: &Expr, leaves: &mut Vec<Expr>) -> BoundExpr {
+    BoundExpr::Input(leaves.iter().position(|it| it == expr).unwrap_or_else(|| {
         leaves.push(expr.clone());
         leaves.len() - 1
     }))
 }
 
-impl Node {
-    /// The same tree with others in the place of its leaves.
-    fn with_leaves(&self, leaves: &[Node]) -> Node {
-        match self {
-            Self::Leaf(at) => leaves[*at].clone(),
-            Self::Call(call, args) => Self::Call(Arc::clone(call), with_leaves(args, leaves)),
-            Self::Form(form, inner) => {
-                Self::Form(Arc::clone(form), Box::new(inner.with_leaves(leaves)))
-            }
-            Self::Not(inner) => Self::Not(Box::new(inner.with_leaves(leaves))),
-            Self::Either(decisive, sides) => {
-                let [left, right] = sides.as_ref();
-                let sides = [left.with_leaves(leaves), right.with_leaves(leaves)];
-                Self::Either(*decisive, Box::new(sides))
-            }
-            Self::All(parts) => Self::All(with_leaves(parts, leaves)),
-        }
-    }
-
-    /// The values for rows of which `leaves` has the arguments: one value for each row, or one for
-    /// all of them.
-    fn evaluate(&self, leaves: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-        match self {
-            Self::Leaf(at) => Ok(Arc::clone(&leaves[*at])),
-            Self::Call(call, args) if call.is_lazy() => call
-                .evaluate_lazily(rows, &mut |arg, chosen| args[arg].of_rows(leaves, rows, chosen)),
-            Self::Call(call, args) => {
-                let args = args.iter().map(|arg| arg.evaluate(leaves, rows));
-                let args = args.collect::<Result<Vec<ArrayRef>>>()?;
-                // A constant is computed once.
-                let is_constant = args.iter().all(|arg| arg.len() == 1) && call.is_deterministic();
-                call.evaluate(&args, if is_constant { 1 } else { rows })
-            }
-            Self::Form(form, inner) => {
-                let form = form.inner().downcast_ref::<FormUdf>();
-                let form = form.ok_or_else(|| Error::internal("a form that is none"))?;
-                form.apply(&inner.evaluate(leaves, rows)?)
-            }
-            Self::Not(inner) => {
-                let truth = inner.evaluate(leaves, rows)?;
-                let opposite = arrow::compute::not(boolean(&truth)?).map_err(broken)?;
-                Ok(Arc::new(opposite))
-            }
-            Self::Either(decisive, sides) => either_of(*decisive, sides, leaves, rows),
-            Self::All(parts) => all_of(parts, leaves, rows),
-        }
-    }
-
-    /// The values for some of the rows, by their numbers.
-    fn of_rows(&self, leaves: &[ArrayRef], rows: usize, chosen: &[usize]) -> Result<ArrayRef> {
-        if chosen.len() == rows {
-            return self.evaluate(leaves, rows);
-        }
-        let mut is_used = vec![false; leaves.len()];
-        self.mark(&mut is_used);
-        let numbers = UInt64Array::from_iter_values(chosen.iter().map(|row| *row as u64));
-        let some = leaves.iter().zip(is_used).map(|(leaf, is_used)| {
-            if is_used && leaf.len() != 1 {
-                take(leaf.as_ref(), &numbers, None).map_err(broken)
-            } else {
-                Ok(Arc::clone(leaf))
-            }
-        });
-        self.evaluate(&some.collect::<Result<Vec<_>>>()?, chosen.len())
-    }
-
-    /// Bytes of the longest text that a call in it may give.
-    fn length(&self) -> usize {
-        let longest = |parts: &[Node]| parts.iter().map(Node::length).max().unwrap_or(0);
-        match self {
-            Self::Leaf(_) => 0,
-            Self::Call(call, parts) => text_length(call).max(longest(parts)),
-            Self::All(parts) => longest(parts),
-            Self::Form(_, inner) | Self::Not(inner) => inner.length(),
-            Self::Either(_, sides) => longest(sides.as_slice()),
-        }
-    }
-
-    fn mark(&self, is_used: &mut [bool]) {
-        match self {
-            Self::Leaf(at) => is_used[*at] = true,
-            Self::Call(_, parts) | Self::All(parts) => {
-                parts.iter().for_each(|part| part.mark(is_used));
-            }
-            Self::Form(_, inner) | Self::Not(inner) => inner.mark(is_used),
-            Self::Either(_, sides) => sides.iter().for_each(|side| side.mark(is_used)),
-        }
-    }
+/// Bytes of the longest text that a call in it may give.
+fn longest(root: &BoundExpr) -> usize {
+    let own = if let BoundExpr::Call(call, _) = root { text_length(call) } else { 0 };
+    root.parts().iter().map(longest).fold(own, usize::max)
 }
 
 /// Bytes of the longest text that the calls in a lazy function may give for a row; 0 of others.
 pub(crate) fn length(function: &ScalarUDF) -> usize {
-    function.inner().downcast_ref::<ShortCircuitUdf>().map_or(0, |lazy| lazy.root.length())
-}
-
-fn with_leaves(nodes: &[Node], leaves: &[Node]) -> Vec<Node> {
-    nodes.iter().map(|node| node.with_leaves(leaves)).collect()
-}
-
-fn broken(error: arrow::error::ArrowError) -> Error {
-    Error::internal("values of rows that were chosen").caused_by(error)
-}
-
-fn boolean(array: &ArrayRef) -> Result<&BooleanArray> {
-    array.as_boolean_opt().ok_or_else(|| Error::internal("a condition that is none"))
-}
-
-/// The truth in a row; an array of one value has the same in all rows.
-fn truth(array: &BooleanArray, row: usize) -> Option<bool> {
-    let row = if array.len() == 1 { 0 } else { row };
-    array.is_valid(row).then(|| array.value(row))
-}
-
-fn either_of(
-    decisive: bool,
-    sides: &[Node; 2],
-    leaves: &[ArrayRef],
-    rows: usize,
-) -> Result<ArrayRef> {
-    let [left, right] = sides;
-    let left = left.evaluate(leaves, rows)?;
-    let left = boolean(&left)?;
-    let open: Vec<usize> = (0..rows).filter(|row| truth(left, *row) != Some(decisive)).collect();
-    let mut result = vec![Some(decisive); rows];
-    if !open.is_empty() {
-        let right = right.of_rows(leaves, rows, &open)?;
-        let right = boolean(&right)?;
-        for (at, row) in open.into_iter().enumerate() {
-            result[row] = match (truth(left, row), truth(right, at)) {
-                (_, Some(it)) if it == decisive => Some(decisive),
-                (Some(_), Some(_)) => Some(!decisive),
-                _ => None,
-            };
-        }
-    }
-    Ok(Arc::new(BooleanArray::from(result)))
-}
-
-fn all_of(parts: &[Node], leaves: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let mut left: Vec<usize> = (0..rows).collect();
-    for part in parts {
-        if left.is_empty() {
-            break;
-        }
-        let found = part.of_rows(leaves, rows, &left)?;
-        let found = boolean(&found)?;
-        let met = left.into_iter().enumerate().filter(|(at, _)| truth(found, *at) == Some(true));
-        left = met.map(|(_, row)| row).collect();
-    }
-    let mut result = vec![false; rows];
-    for row in left {
-        result[row] = true;
-    }
-    Ok(Arc::new(BooleanArray::from(result)))
+    function.inner().downcast_ref::<ShortCircuitUdf>().map_or(0, |lazy| longest(&lazy.root))
 }
 
 /// A lazy expression as a function of its leaves.
@@ -317,7 +161,7 @@ struct ShortCircuitUdf {
     id: u64,
     signature: Signature,
     ty: DataType,
-    root: Node,
+    root: BoundExpr,
 }
 
 by_identity!(ShortCircuitUdf);
@@ -340,6 +184,8 @@ impl ScalarUDFImpl for ShortCircuitUdf {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
-        over_arrays(&args, true, |leaves, rows| self.root.evaluate(leaves, rows))
+        over_arrays(&args, true, |leaves, rows| {
+            self.root.evaluate(rows, &|at| Arc::clone(&leaves[at]))
+        })
     }
 }

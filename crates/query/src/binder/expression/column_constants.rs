@@ -2,6 +2,8 @@
 //! in conditions on rows.
 
 use pelorus_error::{Error, Result};
+use pelorus_expression::Binder as _;
+use pelorus_expression::syntax::is_row;
 use pelorus_functions::{Arg, Origin, Value, whole_number};
 use pelorus_sql::operator::function_of;
 use pelorus_types::column::DECIMALS_NOT_FIXED;
@@ -9,7 +11,7 @@ use pelorus_types::{ColumnType, WireType};
 use sqlparser::ast;
 
 use super::super::mariadb_rules;
-use super::{ExprBinder, TypedExpr, is_row};
+use super::{ExprBinder, TypedExpr};
 
 /// The clauses whose comparisons are folded.
 const CLAUSES: [&str; 3] = ["where clause", "on clause", "having clause"];

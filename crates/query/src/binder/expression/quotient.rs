@@ -19,7 +19,10 @@ impl ExprBinder<'_> {
     }
 
     /// Refuses quotients in rows: a MariaDB compares all their digits in `(a, b) IN (..)`.
-    pub(super) fn check_rows<'e>(&self, rows: impl Iterator<Item = &'e ast::Expr>) -> Result<()> {
+    pub(super) fn check_quotients<'e>(
+        &self,
+        rows: impl Iterator<Item = &'e ast::Expr>,
+    ) -> Result<()> {
         for row in rows.filter(|_| self.is_mariadb()) {
             if let ast::Expr::Tuple(parts) = ast_analysis::unnested(row) {
                 parts.iter().try_for_each(|part| self.exact(part).map(drop))?;

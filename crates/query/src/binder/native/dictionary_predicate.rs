@@ -23,7 +23,6 @@ use pelorus_store::ValueTest;
 use pelorus_types::WireType;
 use sqlparser::ast::{Expr, UnaryOperator};
 
-use crate::binder::literal;
 use crate::binder::scan_predicate::{Of, turned};
 use crate::context::QueryContext;
 
@@ -140,7 +139,7 @@ impl Reader<'_> {
             Constant::Text { charset: None, .. } => {}
             _ => return None,
         }
-        let arg = literal::literal(expr, self.context).ok()?;
+        let arg = pelorus_expression::literal(expr, self.context.mode, &self.context.eval).ok()?;
         let value = functions::array_of(arg.constant.as_ref()?, &arg.ty).ok()?;
         Some((Operand::Constant(value), arg))
     }

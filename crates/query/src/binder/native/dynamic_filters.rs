@@ -24,7 +24,7 @@ use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Error, Result};
 use pelorus_store::ValueTest;
 
-use crate::binder::typed_expression::FormUdf;
+use crate::datafusion_adapter::form::FormUdf;
 use crate::datafusion_adapter::udf::from_datafusion;
 
 /// The current state of the conditions.
@@ -177,7 +177,8 @@ fn is_key(expr: &Arc<dyn PhysicalExpr>) -> bool {
     is_column(expr)
         || expr.downcast_ref::<ScalarFunctionExpr>().is_some_and(|function| {
             let form = function.fun().inner().downcast_ref::<FormUdf>();
-            form.is_some_and(FormUdf::is_quiet_key) && function.args().iter().all(is_column)
+            form.is_some_and(|udf| udf.form.is_infallible_key())
+                && function.args().iter().all(is_column)
         })
 }
 

@@ -45,7 +45,7 @@ impl Estimate {
         let schema = table.table.schema();
         let analysed =
             |at: usize| table.statistics.as_ref().and_then(|it| it.column(schema.columns.get(at)?));
-        let mut kept = MaterializedCte::new(stored, now);
+        let mut kept = KeptRows::new(stored, now);
         let mut shares = vec![None; schema.columns.len()];
         for (at, share) in shares.iter_mut().enumerate() {
             let on: Vec<&Predicate> =
@@ -90,7 +90,7 @@ impl Estimate {
 
 /// How many rows some conditions leave.
 #[derive(Clone, Copy, Debug)]
-struct MaterializedCte {
+struct KeptRows {
     /// Rows of the parts that are read.
     stored: usize,
     /// Rows of the table now.
@@ -105,7 +105,7 @@ struct MaterializedCte {
     unknown: usize,
 }
 
-impl MaterializedCte {
+impl KeptRows {
     fn new(stored: usize, now: usize) -> Self {
         Self { stored, now, then: now, share: 1.0, guess: 1, unknown: 1 }
     }
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     fn rows(stored: usize, now: usize, found: &[(Option<(f64, u64)>, usize)]) -> usize {
-        let mut kept = MaterializedCte::new(stored, now);
+        let mut kept = KeptRows::new(stored, now);
         for (found, conditions) in found {
             kept.test(*found, *conditions);
         }

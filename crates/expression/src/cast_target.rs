@@ -9,7 +9,7 @@ use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo};
 ///
 /// # Errors
 /// Types that MySQL does not cast to or that are not supported (1235), too many digits (1426).
-pub fn target(to: &DataType, collation: Collation) -> Result<CastTarget> {
+pub fn cast_target(to: &DataType, collation: Collation) -> Result<CastTarget> {
     Ok(match to {
         DataType::Signed => CastTarget::Signed,
         DataType::Unsigned => CastTarget::Unsigned,
@@ -38,7 +38,10 @@ pub fn target(to: &DataType, collation: Collation) -> Result<CastTarget> {
 }
 
 /// The target of a cast to `charset`: text in its default collation.
-pub(crate) fn in_charset(length: Option<u32>, charset: &str) -> Result<CastTarget> {
+///
+/// # Errors
+/// An unknown charset (1115).
+pub fn text_in_charset(length: Option<u32>, charset: &str) -> Result<CastTarget> {
     let collation = Collation::default_of(charset).ok_or_else(|| {
         Error::new(Code::UnknownCharset, format!("Unknown character set: '{charset}'"))
     })?;
@@ -59,8 +62,8 @@ fn custom(text: &str) -> Result<CastTarget> {
     match (name, charset) {
         ("SIGNED", None) => Ok(CastTarget::Signed),
         ("YEAR", None) => Ok(CastTarget::Year),
-        ("NCHAR", None) => in_charset(length, "utf8mb3"),
-        ("CHAR" | "VARCHAR", Some(charset)) => in_charset(length, charset),
+        ("NCHAR", None) => text_in_charset(length, "utf8mb3"),
+        ("CHAR" | "VARCHAR", Some(charset)) => text_in_charset(length, charset),
         _ => Err(Error::unsupported(format_args!("CAST AS {text}"))),
     }
 }

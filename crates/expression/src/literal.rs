@@ -1,28 +1,30 @@
-//! Binds constants and type names of the syntax tree.
+//! Literals of the syntax tree as arguments of functions.
 
 use pelorus_error::{Error, Result};
-use pelorus_functions::{Arg, literal as make};
+use pelorus_functions::{Arg, EvalContext, literal as make};
 use pelorus_mysql_wire::charset::decode;
+use pelorus_sql::Mode;
 use pelorus_sql::literal::{self, Constant};
 use pelorus_types::Collation;
 use pelorus_types::charset::Table;
 use sqlparser::ast;
 
-use crate::context::QueryContext;
-
-/// Reads a literal.
-pub(crate) fn literal(expr: &ast::Expr, context: &QueryContext) -> Result<Arg> {
+/// The value of a literal: a number, a text, NULL, `DATE '2026-01-01'`. A placeholder is NULL.
+///
+/// # Errors
+/// Error 1235 for what is no literal, and those of its type.
+pub fn literal(expr: &ast::Expr, mode: Mode, context: &EvalContext) -> Result<Arg> {
     if let ast::Expr::TypedString(typed) = expr {
-        return typed_string(typed, context);
+        return typed_string(typed, mode, context);
     }
-    let constant = literal::constant(expr, context.mode);
+    let constant = literal::constant(expr, mode);
     match constant.ok_or_else(|| Error::unsupported(expr))? {
         Constant::Null => Ok(make::null()),
         Constant::Boolean(truth) => Ok(make::boolean(truth)),
         Constant::Integer(text) | Constant::Decimal(text) | Constant::Float(text) => {
             make::number(&text)
         }
-        Constant::Text { text, charset: None } => Ok(make::text(text, &context.eval)),
+        Constant::Text { text, charset: None } => Ok(make::text(text, context)),
         Constant::Text { text, charset: Some(charset) } => introduced(text.into_bytes(), &charset),
         Constant::Hex { bytes, charset: None } => Ok(make::hex(bytes)),
         Constant::Bits { bytes, charset: None } => Ok(make::bits(bytes)),
@@ -58,27 +60,27 @@ pub fn introduced(bytes: Vec<u8>, charset: &str) -> Result<Arg> {
     }
 }
 
-/// Whether it represents a value that is not known yet.
-pub(crate) fn is_open(expr: &ast::Expr) -> bool {
+/// Whether it is a placeholder, whose value is not known yet.
+pub fn is_placeholder(expr: &ast::Expr) -> bool {
     match expr {
         ast::Expr::Value(value) => matches!(value.value, ast::Value::Placeholder(_)),
         _ => false,
     }
 }
 
-fn typed_string(typed: &ast::TypedString, context: &QueryContext) -> Result<Arg> {
+fn typed_string(typed: &ast::TypedString, mode: Mode, context: &EvalContext) -> Result<Arg> {
     let value = ast::Expr::Value(typed.value.clone());
-    let Some(Constant::Text { text, .. }) = literal::constant(&value, context.mode) else {
+    let Some(Constant::Text { text, .. }) = literal::constant(&value, mode) else {
         return Err(Error::unsupported(typed));
     };
     let is_long = text.rsplit_once('.').is_some_and(|(_, digits)| digits.len() > 6);
-    if is_long && context.eval.of_mariadb {
+    if is_long && context.of_mariadb {
         return Err(Error::unsupported("more than six digits of a second as MariaDB has them"));
     }
     match typed.data_type.to_string().to_ascii_uppercase().as_str() {
-        "DATE" => make::date(&text, &context.eval),
+        "DATE" => make::date(&text, context),
         "TIME" => make::time(&text),
-        "TIMESTAMP" | "DATETIME" => make::timestamp(&text, &context.eval),
+        "TIMESTAMP" | "DATETIME" => make::timestamp(&text, context),
         _ => Err(Error::unsupported(typed)),
     }
 }
