@@ -28,6 +28,17 @@ pub(crate) struct Batch<'a> {
 
 pub(crate) type Kernel = Box<dyn Fn(&Batch<'_>) -> Result<ArrayRef> + Send + Sync>;
 
+/// An argument of a comparison.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// Its type.
+    pub ty: ColumnType,
+    /// Its value where it is the same for all rows.
+    pub constant: Option<Value>,
+    /// How strongly it insists on its collation.
+    pub coercibility: Coercibility,
+}
+
 /// A function bound to the types of its arguments.
 pub struct Call {
     name: String,
@@ -39,6 +50,7 @@ pub struct Call {
     slots: Vec<Slot>,
     kernel: Kernel,
     exact: Option<ExactOp>,
+    operands: Vec<Operand>,
     is_fallible: bool,
     flow: Option<Flow>,
     hides_number: bool,
@@ -80,6 +92,7 @@ impl Call {
             slots: args.iter().map(Slot::of).collect(),
             kernel,
             exact: None,
+            operands: Vec::new(),
             is_fallible: true,
             flow: None,
             hides_number: false,
@@ -110,6 +123,22 @@ impl Call {
     pub(crate) fn with_exact(mut self, op: ExactOp) -> Self {
         self.exact = Some(op);
         self
+    }
+
+    /// Keeps what is compared: scans test comparisons of a column with constants on stored values.
+    pub(crate) fn comparing(mut self, args: &[Arg]) -> Self {
+        let operand = |arg: &Arg| Operand {
+            ty: arg.ty,
+            constant: arg.constant.clone(),
+            coercibility: arg.coercibility,
+        };
+        self.operands = args.iter().map(operand).collect();
+        self
+    }
+
+    /// What a comparison compares; empty of other functions.
+    pub fn operands(&self) -> &[Operand] {
+        &self.operands
     }
 
     /// Sets how many of the arguments, from the first on, a batch must have: the others are

@@ -1,7 +1,8 @@
-//! The function registry: the table of functions, binding of calls, fallibility, and error texts.
+//! The function registry: the table of functions, binding of calls, fallibility, MariaDB's differences, and error texts.
 
 pub(crate) mod errors;
 pub(crate) mod fallibility;
+pub mod mariadb;
 pub mod names;
 pub(crate) mod resolve;
 pub(crate) mod table;

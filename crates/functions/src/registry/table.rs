@@ -9,9 +9,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use pelorus_error::Result;
+use pelorus_types::WireType;
 
 use crate::call::Call;
 use crate::context::EvalContext;
+use crate::registry::mariadb::{
+    self, DATES, EXACT, Kind, NUMBERS, all, any, compares, constant_text, extremes, first,
+    has_binary_order, has_positive, is_decided_by, is_literal_text, is_moved, is_whole,
+    is_whole_time, keeps_sign, kind, one_text, texts_meet,
+};
 use crate::scalar::datetime::{clock, difference, format, interval, make, part as date_part, scan};
 use crate::scalar::string::{build, codes, like, list, measure, part as text_part, search};
 use crate::scalar::{
@@ -126,6 +132,8 @@ pub struct Function {
     pub in_grammar: bool,
     /// Whether the first argument is a keyword, such as a unit of time.
     pub takes_keyword: bool,
+    /// Whether MariaDB gives the same for some arguments.
+    pub(crate) on_mariadb: mariadb::Rule,
     /// In which order the arguments are evaluated if one of them can fail.
     pub(crate) flow: Option<Flow>,
     /// Whether the value is one of the arguments.
@@ -154,6 +162,7 @@ const fn function(names: &'static [&'static str], bind: Bind) -> Function {
         is_strict: true,
         in_grammar: false,
         takes_keyword: false,
+        on_mariadb: mariadb::always,
         flow: None,
         chooses: Chooses::Nothing,
         numbers: Places::None,
@@ -215,6 +224,10 @@ impl Function {
         Self { in_grammar: true, ..self }
     }
 
+    const fn mariadb(self, on_mariadb: mariadb::Rule) -> Self {
+        Self { on_mariadb, ..self }
+    }
+
     const fn keyword(self) -> Self {
         Self { takes_keyword: true, ..self }
     }
@@ -259,29 +272,46 @@ pub fn find(name: &str) -> Option<&'static Function> {
 
 static TABLE: &[Function] = &[
     // Operators, by their signs and words.
-    operator(&["+"], arithmetic::binary).numbers(Places::All).reals(),
-    operator(&["-"], arithmetic::minus).partitions().numbers(Places::All).reals(),
-    operator(&["*"], arithmetic::binary).numbers(Places::All).reals(),
-    operator(&["/"], arithmetic::binary).numbers(Places::All).reals(),
-    operator(&["DIV"], arithmetic::binary).numbers(Places::All),
-    operator(&["%"], arithmetic::binary).numbers(Places::All).reals(),
+    operator(&["+"], arithmetic::binary)
+        .numbers(Places::All)
+        .reals()
+        .mariadb(|args| !any(args, Kind::Bits)),
+    operator(&["-"], arithmetic::minus).partitions().numbers(Places::All).reals().mariadb(|args| {
+        !any(args, Kind::Bits) && (args.len() > 1 || all(args, &EXACT) || has_positive(args))
+    }),
+    operator(&["*"], arithmetic::binary)
+        .numbers(Places::All)
+        .reals()
+        .mariadb(|args| !any(args, Kind::Bits) && keeps_sign(args)),
+    operator(&["/"], arithmetic::binary)
+        .numbers(Places::All)
+        .reals()
+        .mariadb(|args| !any(args, Kind::Bits) && keeps_sign(args)),
+    operator(&["DIV"], arithmetic::binary)
+        .numbers(Places::All)
+        .mariadb(|args| !any(args, Kind::Bits)),
+    operator(&["%"], arithmetic::binary)
+        .numbers(Places::All)
+        .reals()
+        .mariadb(|args| !any(args, Kind::Bits)),
     function(&["MOD"], arithmetic::binary)
         .partitions()
         .filters()
         .grammar()
         .numbers(Places::All)
-        .reals(),
-    operator(&["="], compare::binary).flow(Flow::First).reals(),
-    operator(&["<=>"], compare::binary).reals(),
-    operator(&["<>", "!="], compare::binary).flow(Flow::First).reals(),
-    operator(&["<"], compare::binary).flow(Flow::First).reals(),
-    operator(&["<="], compare::binary).flow(Flow::First).reals(),
-    operator(&[">"], compare::binary).flow(Flow::First).reals(),
-    operator(&[">="], compare::binary).flow(Flow::First).reals(),
-    operator(&["CASE ="], compare::binary).flow(Flow::First).reals(),
-    operator(&["BETWEEN"], compare::between).flow(Flow::First).reals(),
-    operator(&["NOT BETWEEN"], compare::between).flow(Flow::First).reals(),
-    operator(&["IN"], compare::within).reals(),
+        .reals()
+        .mariadb(|args| !any(args, Kind::Bits)),
+    operator(&["="], compare::binary).flow(Flow::First).reals().mariadb(compares),
+    operator(&["<=>"], compare::binary).reals().mariadb(compares),
+    operator(&["<>", "!="], compare::binary).flow(Flow::First).reals().mariadb(compares),
+    operator(&["<"], compare::binary).flow(Flow::First).reals().mariadb(compares),
+    operator(&["<="], compare::binary).flow(Flow::First).reals().mariadb(compares),
+    operator(&[">"], compare::binary).flow(Flow::First).reals().mariadb(compares),
+    operator(&[">="], compare::binary).flow(Flow::First).reals().mariadb(compares),
+    operator(&["CASE ="], compare::binary).flow(Flow::First).reals().mariadb(compares),
+    operator(&["BETWEEN"], compare::between).flow(Flow::First).reals().mariadb(compares),
+    operator(&["NOT BETWEEN"], compare::between).flow(Flow::First).reals().mariadb(compares),
+    operator(&["IN"], compare::within).reals().mariadb(compares),
     operator(&["NOT IN"], compare::within).reals(),
     operator(&["AND"], logic::resolve).flow(Flow::And).numbers(Places::All).reals(),
     operator(&["OR"], logic::resolve).flow(Flow::Or).numbers(Places::All).reals(),
@@ -296,49 +326,84 @@ static TABLE: &[Function] = &[
     operator(&["IS UNKNOWN"], logic::resolve),
     operator(&["IS NOT UNKNOWN"], logic::resolve),
     function(&["ISNULL"], logic::resolve).own_nulls().filters().bytes(),
-    operator(&["&"], bits::binary).flow(Flow::First).numbers(Places::All),
-    operator(&["|"], bits::binary).numbers(Places::All),
-    operator(&["^"], bits::binary).flow(Flow::First).numbers(Places::All),
-    operator(&["<<"], bits::binary).flow(Flow::First).numbers(Places::All),
-    operator(&[">>"], bits::binary).numbers(Places::All),
-    operator(&["~"], bits::unary).numbers(Places::All),
-    function(&["BIT_COUNT"], bits::unary).numbers(Places::All),
+    operator(&["&"], bits::binary)
+        .flow(Flow::First)
+        .numbers(Places::All)
+        .mariadb(|args| all(args, &NUMBERS)),
+    operator(&["|"], bits::binary).numbers(Places::All).mariadb(|args| all(args, &NUMBERS)),
+    operator(&["^"], bits::binary)
+        .flow(Flow::First)
+        .numbers(Places::All)
+        .mariadb(|args| all(args, &NUMBERS)),
+    operator(&["<<"], bits::binary)
+        .flow(Flow::First)
+        .numbers(Places::All)
+        .mariadb(|args| all(args, &NUMBERS)),
+    operator(&[">>"], bits::binary).numbers(Places::All).mariadb(|args| all(args, &NUMBERS)),
+    operator(&["~"], bits::unary).numbers(Places::All).mariadb(|args| all(args, &NUMBERS)),
+    function(&["BIT_COUNT"], bits::unary).numbers(Places::All).mariadb(|args| all(args, &NUMBERS)),
     function(&["IF"], conditional::if_else)
         .own_nulls()
         .grammar()
         .flow(Flow::If)
         .chooses(Chooses::Argument)
         .numbers(Places::At(&[0]))
-        .reals(),
+        .reals()
+        .mariadb(one_text),
     function(&["IFNULL"], conditional::coalesce)
         .own_nulls()
         .filters()
         .flow(Flow::Coalesce)
-        .chooses(Chooses::Common),
+        .chooses(Chooses::Common)
+        .mariadb(one_text),
     function(&["COALESCE"], conditional::coalesce)
         .own_nulls()
         .filters()
         .grammar()
         .flow(Flow::Coalesce)
-        .chooses(Chooses::Common),
+        .chooses(Chooses::Common)
+        .mariadb(one_text),
     function(&["NULLIF"], conditional::null_if)
         .own_nulls()
         .flow(Flow::First)
-        .chooses(Chooses::Argument),
+        .chooses(Chooses::Argument)
+        .mariadb(|args| compares(args) && !any(args, Kind::Bit)),
     operator(&["CASE"], conditional::searched_case)
         .flow(Flow::Case)
         .chooses(Chooses::Argument)
         .numbers(Places::Conditions)
-        .reals(),
-    operator(&["CASE WHEN"], conditional::simple_case).chooses(Chooses::Argument),
+        .reals()
+        .mariadb(one_text),
+    operator(&["CASE WHEN"], conditional::simple_case).chooses(Chooses::Argument).mariadb(one_text),
     operator(&["COLLATE"], cast::collate),
-    function(&["STRCMP"], compare::strcmp).flow(Flow::First),
+    function(&["STRCMP"], compare::strcmp).flow(Flow::First).mariadb(texts_meet),
     // Numbers.
-    function(&["ROUND"], round::round).flow(Flow::First).numbers(Places::All).reals(),
-    function(&["TRUNCATE"], round::round).grammar().flow(Flow::First).numbers(Places::All).reals(),
-    function(&["ABS"], round::abs).partitions().numbers(Places::All).reals(),
-    function(&["CEIL", "CEILING"], round::to_integer).partitions().numbers(Places::All).reals(),
-    function(&["FLOOR"], round::to_integer).partitions().numbers(Places::All).reals(),
+    function(&["ROUND"], round::round)
+        .flow(Flow::First)
+        .numbers(Places::All)
+        .reals()
+        .mariadb(|args| first(args, &EXACT)),
+    function(&["TRUNCATE"], round::round)
+        .grammar()
+        .flow(Flow::First)
+        .numbers(Places::All)
+        .reals()
+        .mariadb(|args| first(args, &EXACT)),
+    function(&["ABS"], round::abs)
+        .partitions()
+        .numbers(Places::All)
+        .reals()
+        .mariadb(|args| !args.iter().any(|it| it.ty.is_temporal())),
+    function(&["CEIL", "CEILING"], round::to_integer)
+        .partitions()
+        .numbers(Places::All)
+        .reals()
+        .mariadb(|args| first(args, &EXACT)),
+    function(&["FLOOR"], round::to_integer)
+        .partitions()
+        .numbers(Places::All)
+        .reals()
+        .mariadb(|args| first(args, &EXACT)),
     function(&["SIGN"], round::sign).numbers(Places::All).reals(),
     function(&["PI"], math::pi),
     function(&["SQRT"], math::of_one).numbers(Places::All).reals(),
@@ -360,25 +425,41 @@ static TABLE: &[Function] = &[
     function(&["LOG"], math::of_one_or_two).numbers(Places::All).reals(),
     function(&["ATAN"], math::of_one_or_two).numbers(Places::All).reals(),
     // Texts.
-    function(&["LIKE"], like::like).flow(Flow::First).texts(Places::All),
+    function(&["LIKE"], like::like).flow(Flow::First).texts(Places::All).mariadb(texts_meet),
     function(&["NOT LIKE"], like::like).texts(Places::All),
-    function(&["REGEXP", "RLIKE"], like::regexp),
-    function(&["NOT REGEXP", "NOT RLIKE"], like::regexp),
-    function(&["REGEXP_LIKE"], like::regexp),
+    function(&["REGEXP", "RLIKE"], like::regexp).mariadb(mariadb::never),
+    function(&["NOT REGEXP", "NOT RLIKE"], like::regexp).mariadb(mariadb::never),
+    function(&["REGEXP_LIKE"], like::regexp).mariadb(mariadb::never),
     function(&["CONCAT"], build::concat).flow(Flow::First).texts(Places::All),
     function(&["CONCAT_WS"], build::concat_ws).own_nulls().texts(Places::All),
     function(&["UPPER", "UCASE"], build::letter_case).filters().texts(Places::At(&[0])),
     function(&["LOWER", "LCASE"], build::letter_case).filters().texts(Places::At(&[0])),
     function(&["REVERSE"], build::reverse).grammar().texts(Places::At(&[0])),
     function(&["REPEAT"], build::repeat).grammar().flow(Flow::First).numbers(Places::After(0)),
-    function(&["SPACE"], build::space).numbers(Places::All),
+    function(&["SPACE"], build::space)
+        .numbers(Places::All)
+        .mariadb(|args| !args.iter().any(|it| it.ty.is_temporal())),
     function(&["LPAD"], build::pad)
         .flow(Flow::First)
         .numbers(Places::At(&[1]))
-        .texts(Places::At(&[0])),
-    function(&["RPAD"], build::pad).numbers(Places::At(&[1])).texts(Places::At(&[0])),
-    function(&["REPLACE"], build::replace).grammar().flow(Flow::First).texts(Places::All),
-    function(&["INSERT"], build::insert).grammar().numbers(Places::At(&[1, 2])),
+        .texts(Places::At(&[0]))
+        .mariadb(|args| {
+            args.get(2).is_some_and(|it| constant_text(it) != Some("")) && is_decided_by(args, 0)
+        }),
+    function(&["RPAD"], build::pad).numbers(Places::At(&[1])).texts(Places::At(&[0])).mariadb(
+        |args| {
+            args.get(2).is_some_and(|it| constant_text(it) != Some("")) && is_decided_by(args, 0)
+        },
+    ),
+    function(&["REPLACE"], build::replace)
+        .grammar()
+        .flow(Flow::First)
+        .texts(Places::All)
+        .mariadb(|args| is_decided_by(args, 0)),
+    function(&["INSERT"], build::insert)
+        .grammar()
+        .numbers(Places::At(&[1, 2]))
+        .mariadb(|args| is_decided_by(args, 0)),
     function(&["QUOTE"], build::quote).own_nulls().texts(Places::At(&[0])),
     function(&["SUBSTRING"], text_part::substring)
         .filters()
@@ -407,14 +488,18 @@ static TABLE: &[Function] = &[
         .flow(Flow::First)
         .numbers(Places::After(0))
         .texts(Places::At(&[0])),
-    function(&["TRIM"], text_part::trim).grammar().texts(Places::At(&[0])),
-    operator(&["TRIM LEADING"], text_part::trim),
-    operator(&["TRIM TRAILING"], text_part::trim),
+    function(&["TRIM"], text_part::trim)
+        .grammar()
+        .texts(Places::At(&[0]))
+        .mariadb(|args| is_decided_by(args, 0)),
+    operator(&["TRIM LEADING"], text_part::trim).mariadb(|args| is_decided_by(args, 0)),
+    operator(&["TRIM TRAILING"], text_part::trim).mariadb(|args| is_decided_by(args, 0)),
     function(&["LTRIM"], text_part::trim).texts(Places::At(&[0])),
     function(&["RTRIM"], text_part::trim).texts(Places::At(&[0])),
     function(&["SUBSTRING_INDEX"], text_part::substring_index)
         .flow(Flow::First)
-        .numbers(Places::At(&[2])),
+        .numbers(Places::At(&[2]))
+        .mariadb(|args| is_decided_by(args, 0)),
     function(&["LENGTH", "OCTET_LENGTH"], measure::length)
         .filters()
         .texts(Places::At(&[0]))
@@ -426,18 +511,33 @@ static TABLE: &[Function] = &[
     function(&["ASCII"], measure::code).grammar(),
     function(&["ORD"], measure::code),
     function(&["CRC32"], measure::crc32).filters().bytes(),
-    function(&["LOCATE"], search::locate).numbers(Places::At(&[2])),
-    function(&["INSTR"], search::locate).flow(Flow::First),
-    function(&["POSITION"], search::locate).grammar().numbers(Places::At(&[2])),
-    function(&["FIELD"], search::field).own_nulls(),
-    function(&["FIND_IN_SET"], search::find_in_set).flow(Flow::First),
+    function(&["LOCATE"], search::locate)
+        .numbers(Places::At(&[2]))
+        .mariadb(|args| args.iter().all(has_binary_order) && is_decided_by(args, 1)),
+    function(&["INSTR"], search::locate)
+        .flow(Flow::First)
+        .mariadb(|args| args.iter().all(has_binary_order) && is_decided_by(args, 0)),
+    function(&["POSITION"], search::locate)
+        .grammar()
+        .numbers(Places::At(&[2]))
+        .mariadb(|args| args.iter().all(has_binary_order) && is_decided_by(args, 1)),
+    function(&["FIELD"], search::field)
+        .own_nulls()
+        .mariadb(|args| compares(args) && is_decided_by(args, 0)),
+    function(&["FIND_IN_SET"], search::find_in_set).flow(Flow::First).mariadb(mariadb::never),
     function(&["ELT"], list::elt)
         .own_nulls()
         .flow(Flow::First)
         .chooses(Chooses::Argument)
         .numbers(Places::At(&[0])),
-    function(&["MAKE_SET"], list::make_set).own_nulls().numbers(Places::At(&[0])),
-    function(&["EXPORT_SET"], list::export_set).own_nulls().numbers(Places::At(&[0, 4])),
+    function(&["MAKE_SET"], list::make_set)
+        .own_nulls()
+        .numbers(Places::At(&[0]))
+        .mariadb(|args| args.first().is_none_or(is_whole)),
+    function(&["EXPORT_SET"], list::export_set)
+        .own_nulls()
+        .numbers(Places::At(&[0, 4]))
+        .mariadb(|args| args.first().is_none_or(is_whole)),
     function(&["HEX"], codes::hex).bytes(),
     function(&["UNHEX"], codes::unhex),
     function(&["CONV"], codes::conv).flow(Flow::First).numbers(Places::All),
@@ -447,61 +547,143 @@ static TABLE: &[Function] = &[
     operator(&["CHAR USING"], codes::char_of),
     function(&["FORMAT"], codes::format).grammar().numbers(Places::All),
     function(&["INET_ATON"], codes::inet_aton),
-    function(&["INET_NTOA"], codes::inet_ntoa).numbers(Places::All),
+    function(&["INET_NTOA"], codes::inet_ntoa)
+        .numbers(Places::All)
+        .mariadb(|args| !args.iter().any(|it| it.ty.is_temporal())),
     function(&["IS_IPV4"], codes::is_address),
     function(&["IS_IPV6"], codes::is_address),
     function(&["CHARSET"], codes::about).grammar(),
-    function(&["COLLATION"], codes::about).grammar(),
-    function(&["COERCIBILITY"], codes::about),
+    function(&["COLLATION"], codes::about)
+        .grammar()
+        .mariadb(|args| !args.iter().any(is_literal_text)),
+    function(&["COERCIBILITY"], codes::about).mariadb(|args| !args.iter().any(is_literal_text)),
     function(&["TO_BASE64"], codes::to_base64).bytes(),
     function(&["FROM_BASE64"], codes::from_base64),
     // Dates and times.
-    function(&["YEAR"], date_part::of_date).partitions().filters_dates().grammar(),
-    function(&["MONTH"], date_part::of_date).partitions().filters_dates().grammar(),
-    function(&["DAY"], date_part::of_date).partitions().filters_dates().grammar(),
-    function(&["DAYOFMONTH"], date_part::of_date).partitions().filters_dates(),
-    function(&["QUARTER"], date_part::of_date).partitions().filters_dates().grammar(),
-    function(&["DAYOFYEAR"], date_part::of_date).partitions().filters_dates(),
-    function(&["DAYOFWEEK"], date_part::of_date).partitions().filters_dates(),
-    function(&["WEEKDAY"], date_part::of_date).partitions(),
-    function(&["WEEKOFYEAR"], date_part::of_date).partitions(),
-    function(&["TO_DAYS"], date_part::of_date).partitions(),
-    function(&["TO_SECONDS"], date_part::of_date).partitions(),
-    function(&["HOUR"], date_part::of_time).partitions().filters_dates().grammar(),
-    function(&["MINUTE"], date_part::of_time).partitions().filters_dates().grammar(),
-    function(&["SECOND"], date_part::of_time).partitions().filters_dates().grammar(),
-    function(&["MICROSECOND"], date_part::of_time).partitions().grammar(),
-    function(&["TIME_TO_SEC"], date_part::of_time).partitions(),
-    function(&["WEEK"], date_part::week_of).grammar().numbers(Places::At(&[1])),
-    function(&["YEARWEEK"], date_part::week_of).partitions().numbers(Places::At(&[1])),
-    function(&["DAYNAME"], date_part::name_of),
-    function(&["MONTHNAME"], date_part::name_of),
-    function(&["EXTRACT"], date_part::extract).partitions().grammar(),
-    function(&["DATEDIFF"], difference::dates).partitions(),
-    function(&["TIMEDIFF"], difference::times),
-    function(&["TIMESTAMPDIFF"], difference::timestamps).grammar().keyword(),
+    function(&["YEAR"], date_part::of_date)
+        .partitions()
+        .filters_dates()
+        .grammar()
+        .mariadb(|args| first(args, &DATES)),
+    function(&["MONTH"], date_part::of_date)
+        .partitions()
+        .filters_dates()
+        .grammar()
+        .mariadb(|args| first(args, &DATES)),
+    function(&["DAY"], date_part::of_date)
+        .partitions()
+        .filters_dates()
+        .grammar()
+        .mariadb(|args| first(args, &DATES)),
+    function(&["DAYOFMONTH"], date_part::of_date)
+        .partitions()
+        .filters_dates()
+        .mariadb(|args| first(args, &DATES)),
+    function(&["QUARTER"], date_part::of_date)
+        .partitions()
+        .filters_dates()
+        .grammar()
+        .mariadb(|args| first(args, &DATES)),
+    function(&["DAYOFYEAR"], date_part::of_date)
+        .partitions()
+        .filters_dates()
+        .mariadb(|args| first(args, &DATES)),
+    function(&["DAYOFWEEK"], date_part::of_date)
+        .partitions()
+        .filters_dates()
+        .mariadb(|args| first(args, &DATES)),
+    function(&["WEEKDAY"], date_part::of_date).partitions().mariadb(|args| first(args, &DATES)),
+    function(&["WEEKOFYEAR"], date_part::of_date).partitions().mariadb(|args| first(args, &DATES)),
+    function(&["TO_DAYS"], date_part::of_date).partitions().mariadb(|args| first(args, &DATES)),
+    function(&["TO_SECONDS"], date_part::of_date).partitions().mariadb(|args| first(args, &DATES)),
+    function(&["HOUR"], date_part::of_time)
+        .partitions()
+        .filters_dates()
+        .grammar()
+        .mariadb(|args| first(args, &[Kind::Null, Kind::Date, Kind::Time, Kind::Text])),
+    function(&["MINUTE"], date_part::of_time)
+        .partitions()
+        .filters_dates()
+        .grammar()
+        .mariadb(|args| first(args, &[Kind::Null, Kind::Date, Kind::Time, Kind::Text])),
+    function(&["SECOND"], date_part::of_time)
+        .partitions()
+        .filters_dates()
+        .grammar()
+        .mariadb(|args| first(args, &[Kind::Null, Kind::Date, Kind::Time, Kind::Text])),
+    function(&["MICROSECOND"], date_part::of_time)
+        .partitions()
+        .grammar()
+        .mariadb(|args| first(args, &[Kind::Null, Kind::Date, Kind::Time, Kind::Text])),
+    function(&["TIME_TO_SEC"], date_part::of_time)
+        .partitions()
+        .mariadb(|args| args.iter().all(|it| is_whole(it) || is_whole_time(it))),
+    function(&["WEEK"], date_part::week_of)
+        .grammar()
+        .numbers(Places::At(&[1]))
+        .mariadb(|args| first(args, &DATES)),
+    function(&["YEARWEEK"], date_part::week_of)
+        .partitions()
+        .numbers(Places::At(&[1]))
+        .mariadb(|args| first(args, &DATES)),
+    function(&["DAYNAME"], date_part::name_of).mariadb(|args| first(args, &DATES)),
+    function(&["MONTHNAME"], date_part::name_of).mariadb(|args| first(args, &DATES)),
+    function(&["EXTRACT"], date_part::extract)
+        .partitions()
+        .grammar()
+        .mariadb(|args| args.get(1).is_none_or(|it| kind(it) == Kind::Date)),
+    function(&["DATEDIFF"], difference::dates).partitions().mariadb(|args| all(args, &DATES)),
+    function(&["TIMEDIFF"], difference::times).mariadb(mariadb::never),
+    function(&["TIMESTAMPDIFF"], difference::timestamps)
+        .grammar()
+        .keyword()
+        .mariadb(|args| args.iter().skip(1).all(|it| DATES.contains(&kind(it)))),
     function(&["PERIOD_ADD"], difference::periods).numbers(Places::All),
     function(&["PERIOD_DIFF"], difference::periods).numbers(Places::All),
-    function(&["DATE"], make::date).filters_dates().grammar(),
-    function(&["TIME"], make::time).grammar(),
-    function(&["TIMESTAMP"], make::timestamp).grammar(),
-    function(&["LAST_DAY"], make::last_day),
+    function(&["DATE"], make::date).filters_dates().grammar().mariadb(|args| first(args, &DATES)),
+    function(&["TIME"], make::time)
+        .grammar()
+        .mariadb(|args| first(args, &[Kind::Null, Kind::Date, Kind::Time, Kind::Text])),
+    function(&["TIMESTAMP"], make::timestamp)
+        .grammar()
+        .mariadb(|args| args.len() == 1 && all(args, &DATES)),
+    function(&["LAST_DAY"], make::last_day).mariadb(|args| first(args, &DATES)),
     function(&["MAKEDATE"], make::makedate).numbers(Places::All),
-    function(&["MAKETIME"], make::maketime).flow(Flow::First).numbers(Places::All),
-    function(&["SEC_TO_TIME"], make::sec_to_time).numbers(Places::All),
-    function(&["FROM_DAYS"], make::from_days).numbers(Places::All),
-    function(&["DATE_ADD"], interval::add).grammar().flow(Flow::First).numbers(Places::At(&[1])),
-    function(&["DATE_SUB"], interval::add).grammar().numbers(Places::At(&[1])),
-    function(&["ADDDATE"], interval::add_days).grammar().numbers(Places::At(&[1])),
-    function(&["SUBDATE"], interval::add_days).grammar().numbers(Places::At(&[1])),
+    function(&["MAKETIME"], make::maketime)
+        .flow(Flow::First)
+        .numbers(Places::All)
+        .mariadb(|args| args.iter().all(is_whole)),
+    function(&["SEC_TO_TIME"], make::sec_to_time)
+        .numbers(Places::All)
+        .mariadb(|args| args.first().is_none_or(is_whole)),
+    function(&["FROM_DAYS"], make::from_days).numbers(Places::All).mariadb(mariadb::never),
+    function(&["DATE_ADD"], interval::add)
+        .grammar()
+        .flow(Flow::First)
+        .numbers(Places::At(&[1]))
+        .mariadb(|args| args.first().is_none_or(is_moved)),
+    function(&["DATE_SUB"], interval::add)
+        .grammar()
+        .numbers(Places::At(&[1]))
+        .mariadb(|args| args.first().is_none_or(is_moved)),
+    function(&["ADDDATE"], interval::add_days)
+        .grammar()
+        .numbers(Places::At(&[1]))
+        .mariadb(|args| args.first().is_none_or(is_moved)),
+    function(&["SUBDATE"], interval::add_days)
+        .grammar()
+        .numbers(Places::At(&[1]))
+        .mariadb(|args| args.first().is_none_or(is_moved)),
     function(&["TIMESTAMPADD"], interval::timestamp_add)
         .grammar()
         .keyword()
-        .numbers(Places::At(&[1])),
-    function(&["ADDTIME"], interval::add_time),
-    function(&["SUBTIME"], interval::add_time),
-    function(&["DATE_FORMAT"], format::date_format),
-    function(&["TIME_FORMAT"], format::time_format),
+        .numbers(Places::At(&[1]))
+        .mariadb(|args| args.get(2).is_none_or(is_moved)),
+    function(&["ADDTIME"], interval::add_time).mariadb(mariadb::never),
+    function(&["SUBTIME"], interval::add_time).mariadb(mariadb::never),
+    function(&["DATE_FORMAT"], format::date_format).mariadb(|args| first(args, &DATES)),
+    function(&["TIME_FORMAT"], format::time_format)
+        .mariadb(|args| first(args, &[Kind::Null, Kind::Date, Kind::Time, Kind::Text])),
     function(&["GET_FORMAT"], format::get_format).grammar().keyword(),
     function(&["STR_TO_DATE"], scan::str_to_date),
     function(&["NOW"], clock::current)
@@ -532,12 +714,23 @@ static TABLE: &[Function] = &[
         .volatile(Volatility::Time)
         .stored(Stored::Defaults)
         .grammar(),
-    function(&["UNIX_TIMESTAMP"], clock::unix_timestamp).bare(Volatility::Time).partitions(),
-    function(&["FROM_UNIXTIME"], clock::from_unixtime).numbers(Places::All),
-    function(&["CONVERT_TZ"], clock::convert_tz),
+    function(&["UNIX_TIMESTAMP"], clock::unix_timestamp)
+        .bare(Volatility::Time)
+        .partitions()
+        .mariadb(|args| args.iter().all(|it| it.ty.wire == WireType::Timestamp)),
+    function(&["FROM_UNIXTIME"], clock::from_unixtime).numbers(Places::All).mariadb(|args| {
+        first(args, &[Kind::Null, Kind::Exact]) && args.first().is_none_or(|it| it.ty.decimals <= 6)
+    }),
+    function(&["CONVERT_TZ"], clock::convert_tz).mariadb(|args| first(args, &DATES)),
     // Sessions, and the rest.
-    function(&["GREATEST"], greatest_least::resolve).flow(Flow::First).chooses(Chooses::Common),
-    function(&["LEAST"], greatest_least::resolve).flow(Flow::First).chooses(Chooses::Common),
+    function(&["GREATEST"], greatest_least::resolve)
+        .flow(Flow::First)
+        .chooses(Chooses::Common)
+        .mariadb(extremes),
+    function(&["LEAST"], greatest_least::resolve)
+        .flow(Flow::First)
+        .chooses(Chooses::Common)
+        .mariadb(extremes),
     function(&["VERSION"], session_info::resolve)
         .volatile(Volatility::Session)
         .stored(Stored::Never),
@@ -566,7 +759,7 @@ static TABLE: &[Function] = &[
     elsewhere(&["AES_DECRYPT"]),
     elsewhere(&["AES_ENCRYPT"]),
     elsewhere(&["BENCHMARK"]).volatile(Volatility::Random).stored(Stored::Never),
-    elsewhere(&["BIN_TO_UUID"]),
+    elsewhere(&["BIN_TO_UUID"]).mariadb(mariadb::never),
     elsewhere(&["COMPRESS"]),
     elsewhere(&["CURRENT_ROLE"]).volatile(Volatility::Session).stored(Stored::Defaults),
     elsewhere(&["DEFAULT"]),
@@ -579,12 +772,12 @@ static TABLE: &[Function] = &[
     elsewhere(&["ICU_VERSION"]).volatile(Volatility::Session).stored(Stored::Never),
     elsewhere(&["INET6_ATON"]),
     elsewhere(&["INET6_NTOA"]),
-    elsewhere(&["INTERVAL"]).own_nulls(),
+    elsewhere(&["INTERVAL"]).own_nulls().mariadb(compares),
     elsewhere(&["IS_FREE_LOCK"]).volatile(Volatility::Effect).stored(Stored::Never),
     elsewhere(&["IS_IPV4_COMPAT"]),
     elsewhere(&["IS_IPV4_MAPPED"]),
     elsewhere(&["IS_USED_LOCK"]).volatile(Volatility::Effect).stored(Stored::Never),
-    elsewhere(&["IS_UUID"]),
+    elsewhere(&["IS_UUID"]).mariadb(mariadb::never),
     elsewhere(&["JSON_ARRAY"]).own_nulls(),
     elsewhere(&["JSON_ARRAY_APPEND"]),
     elsewhere(&["JSON_ARRAY_INSERT"]),
@@ -626,9 +819,9 @@ static TABLE: &[Function] = &[
     elsewhere(&["PS_THREAD_ID"]).volatile(Volatility::Session),
     elsewhere(&["RAND"]).volatile(Volatility::Random).stored(Stored::Defaults).own_nulls(),
     elsewhere(&["RANDOM_BYTES"]).volatile(Volatility::Random).stored(Stored::Defaults),
-    elsewhere(&["REGEXP_INSTR"]),
-    elsewhere(&["REGEXP_REPLACE"]),
-    elsewhere(&["REGEXP_SUBSTR"]),
+    elsewhere(&["REGEXP_INSTR"]).mariadb(mariadb::never),
+    elsewhere(&["REGEXP_REPLACE"]).mariadb(mariadb::never),
+    elsewhere(&["REGEXP_SUBSTR"]).mariadb(mariadb::never),
     elsewhere(&["RELEASE_ALL_LOCKS"]).volatile(Volatility::Effect).stored(Stored::Never),
     elsewhere(&["RELEASE_LOCK"]).volatile(Volatility::Effect).stored(Stored::Never),
     elsewhere(&["ROLES_GRAPHML"]).volatile(Volatility::Session).stored(Stored::Defaults),
@@ -697,7 +890,7 @@ static TABLE: &[Function] = &[
     elsewhere(&["UPDATEXML"]).stored(Stored::Never),
     elsewhere(&["UUID"]).volatile(Volatility::Random).stored(Stored::Defaults).own_nulls(),
     elsewhere(&["UUID_SHORT"]).volatile(Volatility::Random).stored(Stored::Defaults),
-    elsewhere(&["UUID_TO_BIN"]),
+    elsewhere(&["UUID_TO_BIN"]).mariadb(mariadb::never),
     elsewhere(&["VALIDATE_PASSWORD_STRENGTH"]),
     elsewhere(&["VALUES"]).stored(Stored::Never).own_nulls(),
     elsewhere(&["WAIT_FOR_EXECUTED_GTID_SET"]).volatile(Volatility::Effect).stored(Stored::Never),

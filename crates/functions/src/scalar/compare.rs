@@ -98,7 +98,7 @@ pub(crate) fn binary(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         _ => null_if_any(ColumnType::boolean(), args),
     };
     let kernel = pair_kernel(name, sign, left, right, ctx)?;
-    Ok(Call::new(name, args, ctx, ty, kernel).with_text(text))
+    Ok(Call::new(name, args, ctx, ty, kernel).with_text(text).comparing(args))
 }
 
 /// The kernel of [`binary`], which looks at the first two arguments of a batch.
@@ -341,7 +341,7 @@ pub(crate) fn between(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
     let text = format!("({} {word} {} and {})", value.text, low.text, high.text);
     if !negated && is_equality(value, low, high, ctx) {
         let kernel = pair_kernel("=", "=", value, low, ctx)?;
-        return Ok(Call::new(name, args, ctx, ty, kernel).with_text(text));
+        return Ok(Call::new(name, args, ctx, ty, kernel).with_text(text).comparing(args));
     }
     let (kind, taken) = between_kind([value, low, high], negated, ctx)?;
     let complaints = [low, high].map(|bound| taken::complaint(value, bound, ctx));
@@ -363,7 +363,7 @@ pub(crate) fn between(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Resul
         })?;
         Ok(Arc::new(result) as ArrayRef)
     };
-    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text))
+    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text).comparing(args))
 }
 
 /// Whether a MySQL makes an equality of a BETWEEN whose bounds are the same. It says so of a column of
@@ -454,7 +454,10 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         })?;
         Ok(Arc::new(result) as ArrayRef)
     };
-    Ok(Call::new(name, args, ctx, ty, Box::new(kernel)).with_text(text).reading(reads))
+    Ok(Call::new(name, args, ctx, ty, Box::new(kernel))
+        .with_text(text)
+        .reading(reads)
+        .comparing(args))
 }
 
 /// A column of integers in a list of integers.

@@ -12,7 +12,9 @@ use datafusion::logical_expr::{Expr, Operator, lit};
 use pelorus_error::{Code, Error, Result};
 use pelorus_expression::syntax::{self, bind, is_row, plain_arguments};
 use pelorus_expression::{Binder, cast_target};
-use pelorus_functions::{self as functions, Arg, CastTarget, Coercibility, EvalContext, Value};
+use pelorus_functions::{
+    self as functions, Arg, CastTarget, Coercibility, EvalContext, Value, mariadb,
+};
 use pelorus_sql::Mode;
 use pelorus_sql::ast_analysis::{self, is_aggregate_name};
 use pelorus_types::column::DECIMALS_NOT_FIXED;
@@ -250,7 +252,9 @@ impl ExprBinder<'_> {
         if same_numbers || dates {
             return Ok(Some(left.expr.eq(right.expr)));
         }
-        if are_texts(&left, &right) && left.ty.collation == right.ty.collation {
+        // A scan tests a comparison with a constant, which it would not find in keys.
+        let is_constant = [&left, &right].iter().any(|side| side.arg().constant.is_some());
+        if !is_constant && are_texts(&left, &right) && left.ty.collation == right.ty.collation {
             return Ok(Some(self.own_key(left).eq(self.own_key(right))));
         }
         Ok(None)
@@ -357,9 +361,9 @@ impl ExprBinder<'_> {
             mariadb_rules::round_compared(&mut args, context);
         }
         let described: Vec<Arg> = args.iter().map(TypedExpr::arg).collect();
-        mariadb_rules::check(name, &described)?;
+        mariadb::check(name, &described)?;
         if name == "/" {
-            mariadb_rules::check_scale(&described, context.div_precision_increment)?;
+            mariadb::check_scale(&described, context.div_precision_increment)?;
         }
         let is_quotient = mariadb_rules::is_quotient(name, &args)?;
         let value = TypedExpr::apply(name, args, context, self.constants)?;
@@ -403,7 +407,7 @@ impl ExprBinder<'_> {
         }
         if self.is_mariadb() {
             mariadb_rules::check_digits(&value)?;
-            mariadb_rules::check_cast(target, &value.arg())?;
+            mariadb::check_cast(target, &value.arg())?;
         }
         let call = functions::cast(target, &value.arg(), &self.context.eval)?;
         Ok(TypedExpr::of_call(call, vec![value], self.constants))

@@ -261,7 +261,7 @@ impl Binder<'_> {
                 let keys = hints.iter().flat_map(|hint| &hint.index_names);
                 let keys: Vec<&str> = keys.map(|key| key.value.as_str()).collect();
                 database.check_keys(table, alias, &keys)?;
-                self.native_leaf(found, (local, alias), around)
+                self.native_leaf(Arc::new(found), (local, alias), around)
             }
             Database::Info(schema) => self.info_table(local, table, alias, schema, select).await,
             Database::Linked { link, .. } => {

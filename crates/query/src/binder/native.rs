@@ -15,11 +15,12 @@ mod predicate_implication;
 mod scan_streams;
 mod table_provider;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::{Error, Result};
 use pelorus_functions::needs_key;
 use pelorus_sql::ast_analysis;
@@ -31,7 +32,7 @@ pub(crate) use self::exec::row_bytes;
 use self::table_provider::{Conditions, Grouped, NativeScan};
 use super::from_clause::BlockContext;
 use super::query::{Binder, column_expr};
-use super::scan_predicate::{self, Of};
+use super::scan_predicate::{self, Of, StoredColumns};
 use super::scope::Scope;
 use super::typed_expression::TypedExpr;
 use crate::context::{AsOf, NativeTable};
@@ -46,7 +47,7 @@ impl Binder<'_> {
     /// conditions on this table alone.
     pub(super) fn native_leaf(
         &self,
-        table: NativeTable,
+        table: Arc<NativeTable>,
         (schema, alias): (&str, &str),
         around: BlockContext<'_>,
     ) -> Result<(LogicalPlan, Scope)> {
@@ -58,27 +59,7 @@ impl Binder<'_> {
         );
         let of = Of { table: &table, alias, only_table };
         predicate_implication::check_rows(self.context, of, around)?;
-        let selection = select.selection.as_ref().filter(|_| filtered);
-        let mut conditions = Conditions::default();
         let mut scope = Scope::default();
-        for part in selection.map(ast_analysis::conjuncts).unwrap_or_default() {
-            let mut is_exact = true;
-            if let Some(tested) = scan_predicate::tested(self.context, part, of) {
-                let on_column = tested.predicates.into_iter().map(|it| (tested.column, it));
-                conditions.predicates.extend(on_column);
-                is_exact = tested.exact;
-            } else if let Some(tested) = dictionary_predicate::tested(self.context, part, of) {
-                let on_column = tested.implied.into_iter().map(|it| (tested.column, it));
-                conditions.texts.extend(on_column);
-                conditions.tests.push((tested.column, tested.test));
-            } else {
-                continue;
-            }
-            // Rows that the transaction wrote come as they are.
-            if is_exact && table.own.is_none() {
-                scope.tested.push(part.clone());
-            }
-        }
         let positions = self.native_columns(&table, alias, select)?;
         partial_mirror::check_columns(&table, &positions)?;
         partial_mirror::check_opaque(self, &table, &positions, select)?;
@@ -102,8 +83,21 @@ impl Binder<'_> {
             }
         }
         let arrow = Arc::new(Schema::new(fields));
-        let what = describe(&table, &columns, &conditions);
-        let mut scan = NativeScan::new(&table, &read, conditions, &arrow)?;
+        let typed = positions.iter().zip(columns.iter().zip(&names));
+        let typed = typed.map(|(&at, (column, name))| {
+            let mut column = Column::clone(column);
+            alias.clone_into(&mut column.table);
+            let members = table.members.get(at).and_then(Option::as_ref);
+            TypedExpr::column(column_expr(name), &column).with_members(members)
+        });
+        scope.push_relation(schema, alias, typed.collect());
+        for (column, &at) in scope.columns.iter_mut().zip(&positions) {
+            column.invisible = table.invisible.get(at).copied().unwrap_or(false);
+        }
+        let selection = select.selection.as_ref().filter(|_| filtered);
+        let conditions = self.leaf_conditions(of, selection, (&positions, &names), &mut scope);
+        let what = describe(&table, &columns);
+        let mut scan = NativeScan::new(Arc::clone(&table), &read, conditions, &arrow)?;
         self.journal.note(Entry {
             link: "pelorus".to_owned(),
             what: "scan",
@@ -123,21 +117,39 @@ impl Binder<'_> {
             LogicalPlanBuilder::scan(self.fresh("t"), provider_as_source(Arc::new(scan)), None)
                 .and_then(LogicalPlanBuilder::build)
                 .map_err(from_datafusion)?;
-        let typed = positions
-            .iter()
-            .zip(columns.iter().zip(&names))
-            .map(|(&at, (column, name))| {
-                let mut column = Column::clone(column);
-                alias.clone_into(&mut column.table);
-                let members = table.members.get(at).and_then(Option::as_ref);
-                TypedExpr::column(column_expr(name), &column).with_members(members)
-            })
-            .collect();
-        scope.push_relation(schema, alias, typed);
-        for (column, &at) in scope.columns.iter_mut().zip(&positions) {
-            column.invisible = table.invisible.get(at).copied().unwrap_or(false);
-        }
         Ok((plan, scope))
+    }
+
+    /// The conditions of WHERE that the scan of a table tests. Those that the plan need not test
+    /// again are noted in the scope.
+    fn leaf_conditions(
+        &self,
+        of: Of<'_>,
+        selection: Option<&ast::Expr>,
+        (positions, names): (&[usize], &[String]),
+        scope: &mut Scope,
+    ) -> Conditions {
+        let mut conditions = Conditions::default();
+        let by_name: HashMap<&str, usize> =
+            names.iter().map(String::as_str).zip(positions.iter().copied()).collect();
+        let position = |expr: &Expr| match expr {
+            Expr::Column(column) => by_name.get(column.name.as_str()).copied(),
+            _ => None,
+        };
+        let stored = StoredColumns {
+            columns: &of.table.columns,
+            position: &position,
+            zone: of.table.time_zone,
+        };
+        for part in selection.map(ast_analysis::conjuncts).unwrap_or_default() {
+            let bound = of.bound(self.context, scope, part);
+            let is_exact = bound.and_then(|bound| conditions.take(stored, &bound));
+            // Rows that the transaction wrote come as they are.
+            if is_exact == Some(true) && of.table.own.is_none() {
+                scope.tested.push(part.clone());
+            }
+        }
+        conditions
     }
 
     /// Lets a scan number the groups of text columns with few values that its block groups by.
@@ -261,22 +273,13 @@ fn keys_of(select: &ast::Select, of: Of<'_>) -> Vec<usize> {
 }
 
 /// A scan for people.
-fn describe(table: &NativeTable, columns: &[&Column], conditions: &Conditions) -> String {
+fn describe(table: &NativeTable, columns: &[&Column]) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let mut text = format!(
+    format!(
         "{}.{} at version {}: {}",
         table.database,
         table.name,
         table.table.version(),
         names.join(", ")
-    );
-    let on_values = conditions.predicates.iter().map(|(at, _)| *at);
-    let places = on_values.chain(conditions.tests.iter().map(|(at, _)| *at));
-    let mut tested: Vec<&str> = places.map(|at| table.columns[at].name.as_str()).collect();
-    tested.dedup();
-    if !tested.is_empty() {
-        text.push_str("; tested while scanning: ");
-        text.push_str(&tested.join(", "));
-    }
-    text
+    )
 }

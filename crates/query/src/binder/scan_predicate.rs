@@ -1,20 +1,35 @@
-//! Scan predicates: the conditions of WHERE that a scan of a native table can test on stored
-//! values.
+//! Scan predicates: the conditions that a scan of a native table can test on stored values.
 //!
-//! Only comparisons of a column with literals qualify, and only if comparing stored values means
-//! what MySQL means by the comparison: integers, exact decimals, dates that are written as dates,
-//! byte strings. Text under a collation is not compared by its bytes; see [`super::native`] for
-//! that. The plan tests all other conditions.
+//! Only comparisons of a column with constants qualify, and only if comparing stored values means
+//! what MySQL means by the comparison: integers, exact decimals, dates, byte strings. Text under a
+//! collation is not compared by its bytes; see [`super::native`] for that. The plan tests all other
+//! conditions.
+//!
+//! Conditions are looked at after they are bound, so that it does not matter how columns are named
+//! and how constants are written.
 
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{BinaryExpr, Expr as Bound, Operator};
 use pelorus_chunk::{Op, Predicate, Scalar};
-use pelorus_functions::{Arg, EvalContext, TimeZone, Value, assignment, literal};
-use pelorus_sql::Mode;
+use pelorus_expression::Form;
+use pelorus_functions::{
+    Arg, Call, Decimal, EvalContext, Operand, TimeZone, Value, assignment, literal,
+};
 use pelorus_sql::literal::{Constant, constant};
+use pelorus_sql::{Mode, ast_analysis};
 use pelorus_types::temporal::DateTime;
-use pelorus_types::{Collation, ColumnType, WireType};
-use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator};
+use pelorus_types::{Collation, Column, ColumnType, WireType};
+use sqlparser::ast::{self, Expr, UnaryOperator};
 
+use super::expression::{Computed, ExprBinder, Subqueries};
+use super::scope::Scope;
+use super::typed_expression::Constants;
 use crate::context::{NativeTable, QueryContext};
+use crate::datafusion_adapter::form::FormUdf;
+use crate::datafusion_adapter::udf::as_call;
 
 /// A condition that a scan tests.
 pub(crate) struct Tested {
@@ -49,22 +64,249 @@ impl Of<'_> {
             },
             _ => return None,
         };
-        let is_it = |column: &pelorus_types::Column| column.name.eq_ignore_ascii_case(&name.value);
+        let is_it = |column: &Column| column.name.eq_ignore_ascii_case(&name.value);
         self.table.columns.iter().position(is_it)
     }
 }
 
-/// A condition on a column of a table, if it is one.
-pub(crate) fn tested(context: &QueryContext, expr: &Expr, of: Of<'_>) -> Option<Tested> {
-    let reader = Reader::new(context, of);
-    let (column, predicates) = match reader.none_of(expr) {
-        Some(found) => found,
-        None => reader.condition(expr).map(|(column, predicate)| (column, vec![predicate]))?,
+impl Of<'_> {
+    /// A condition on this table alone, bound to a scope of its columns; `None` of others.
+    pub(crate) fn bound(
+        &self,
+        context: &QueryContext,
+        scope: &Scope,
+        condition: &Expr,
+    ) -> Option<Bound> {
+        let mut names = ast_analysis::columns(condition).into_iter();
+        let is_own = |path: Vec<ast::Ident>| match path.as_slice() {
+            [name] => self.only_table || name.value.starts_with('@'),
+            [table, _] => table.value == self.alias,
+            _ => false,
+        };
+        let (computed, subqueries) = (Computed::new(), Subqueries::new());
+        let binder = ExprBinder {
+            context,
+            scope,
+            computed: &computed,
+            only_computed: false,
+            subqueries: &subqueries,
+            clause: "where clause",
+            answer: None,
+            constants: Constants::AtOnce,
+        };
+        if !names.all(is_own) {
+            return None;
+        }
+        // What leaves warnings is bound once more by the block, which gives them.
+        let (bound, warned) = context.eval.apart(|| binder.predicate(condition).ok());
+        bound.filter(|_| !warned)
+    }
+}
+
+/// The stored columns that bound conditions are about.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredColumns<'a> {
+    /// The columns of the table.
+    pub(crate) columns: &'a [Column],
+    /// The position in the table of a column of the plan.
+    pub(crate) position: &'a dyn Fn(&Bound) -> Option<usize>,
+    /// The time zone of the session, in which constants of TIMESTAMP columns are meant.
+    pub(crate) zone: TimeZone,
+}
+
+/// A call of a comparison with its arguments.
+pub(crate) struct Comparison<'e> {
+    pub(crate) call: &'e Arc<Call>,
+    pub(crate) args: &'e [Bound],
+}
+
+/// The call of a function within a condition: a truth value, or the number that it is made of.
+pub(crate) fn call_of(condition: &Bound) -> Option<Comparison<'_>> {
+    let Bound::ScalarFunction(function) = condition else { return None };
+    let inner = |function: &ScalarFunction| -> bool {
+        let form = function.func.inner().downcast_ref::<FormUdf>();
+        form.is_some_and(|udf| matches!(*udf.form, Form::Truth(_)))
     };
-    let ty = &of.table.columns[column].ty;
-    // Moments repeat when summer time ends.
-    let exact = ty.wire != WireType::Timestamp;
-    Some(Tested { column, predicates, exact })
+    match function.args.as_slice() {
+        [argument] if inner(function) => call_of(argument),
+        args => Some(Comparison { call: as_call(function)?, args }),
+    }
+}
+
+impl StoredColumns<'_> {
+    fn ty(&self, column: usize) -> &ColumnType {
+        &self.columns[column].ty
+    }
+
+    /// A condition on a column, if it is one.
+    pub(crate) fn tested(&self, condition: &Bound) -> Option<Tested> {
+        let (column, predicates) = match self.none_of(condition) {
+            Some(found) => found,
+            None => {
+                let (column, predicate) = self.predicate(condition)?;
+                (column, vec![predicate])
+            }
+        };
+        // Moments repeat when summer time ends.
+        let exact = self.ty(column).wire != WireType::Timestamp;
+        Some(Tested { column, predicates, exact })
+    }
+
+    /// `NOT IN` of few values: different from each.
+    fn none_of(&self, condition: &Bound) -> Option<(usize, Vec<Predicate>)> {
+        /// Each is a test of its own.
+        const MOST: usize = 8;
+        let Comparison { call, args } = call_of(condition)?;
+        let [inner] = args else { return None };
+        let within = call_of(inner).filter(|_| call.name() == "NOT")?;
+        let [_, list @ ..] = within.call.operands() else { return None };
+        if within.call.name() != "IN" || list.len() > MOST {
+            return None;
+        }
+        let column = (self.position)(within.args.first()?)?;
+        let other = |it| Some(Predicate::Compare(Op::Ne, self.scalar(column, it, within.call)?));
+        Some((column, list.iter().map(other).collect::<Option<_>>()?))
+    }
+
+    /// A condition as a test of a column, given by its position.
+    pub(crate) fn predicate(&self, condition: &Bound) -> Option<(usize, Predicate)> {
+        match condition {
+            Bound::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
+                let (column, value) = match (&**left, &**right) {
+                    (column, Bound::Literal(value, _)) | (Bound::Literal(value, _), column) => {
+                        ((self.position)(column)?, value)
+                    }
+                    _ => return None,
+                };
+                let value = self.stored(column, value)?;
+                Some((column, Predicate::Compare(Op::Eq, value)))
+            }
+            _ => self.of_call(&call_of(condition)?),
+        }
+    }
+
+    fn of_call(&self, Comparison { call, args }: &Comparison<'_>) -> Option<(usize, Predicate)> {
+        let column = |at: usize| (self.position)(args.get(at)?);
+        // A constant that is still to be computed leaves a warning then.
+        let is_known = |it: &Bound| matches!(it, Bound::Literal(..) | Bound::Column(_));
+        if !args.iter().all(is_known) {
+            return None;
+        }
+        match (call.name(), call.operands()) {
+            ("IS NULL" | "ISNULL", _) => {
+                let column = column(0)?;
+                // Of these a date of zeros passes in WHERE.
+                (!zero_is_null(self.ty(column))).then_some((column, Predicate::IsNull))
+            }
+            ("IS NOT NULL", _) => Some((column(0)?, Predicate::IsNotNull)),
+            ("BETWEEN", [_, low, high]) => {
+                let column = column(0)?;
+                let (low, high) =
+                    (self.scalar(column, low, call)?, self.scalar(column, high, call)?);
+                Some((column, Predicate::Between(low, high)))
+            }
+            ("IN", [_, list @ ..]) => {
+                let column = column(0)?;
+                let list: Option<Vec<Scalar>> =
+                    list.iter().map(|it| self.scalar(column, it, call)).collect();
+                Some((column, Predicate::In(list?.into())))
+            }
+            (name, [left, right]) => {
+                let op = operator(name)?;
+                match column(0) {
+                    Some(column) => {
+                        Some((column, Predicate::Compare(op, self.scalar(column, right, call)?)))
+                    }
+                    None => {
+                        let column = column(1)?;
+                        let scalar = self.scalar(column, left, call)?;
+                        Some((column, Predicate::Compare(turned(op), scalar)))
+                    }
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// A constant as a value that a column stores.
+    fn scalar(&self, column: usize, operand: &Operand, call: &Call) -> Option<Scalar> {
+        let (ty, value) = (self.ty(column), operand.constant.as_ref()?);
+        if matches!(ty.wire, WireType::Bit | WireType::Year)
+            || matches!(operand.ty.wire, WireType::Bit | WireType::Year)
+        {
+            return None;
+        }
+        match value {
+            Value::Int(value) if ty.is_integer() => Some(Scalar::Int((*value).into())),
+            Value::UInt(value) if ty.is_integer() => Some(Scalar::Int((*value).into())),
+            Value::Int(value) if ty.is_decimal() => {
+                unscaled(Decimal::from_i128((*value).into()), ty)
+            }
+            Value::UInt(value) if ty.is_decimal() => {
+                unscaled(Decimal::from_i128((*value).into()), ty)
+            }
+            Value::Decimal(value) if ty.is_decimal() => unscaled(*value, ty),
+            Value::Date(packed) if ty.is_date() && operand.ty.is_date() => self.moment(*packed, ty),
+            Value::Text(text) if ty.is_date() => self.moment(date(text, call.context())?, ty),
+            Value::Text(text)
+                if ty.is_binary_string() && is_utf8_in(text, operand.ty.collation) =>
+            {
+                Some(Scalar::Bytes(text.clone().into_bytes()))
+            }
+            _ => None,
+        }
+    }
+
+    /// A literal of a column's own type as a value that it stores.
+    fn stored(&self, column: usize, value: &ScalarValue) -> Option<Scalar> {
+        let ty = self.ty(column);
+        match value {
+            ScalarValue::Int64(Some(packed)) if ty.is_date() => self.moment(*packed, ty),
+            ScalarValue::Int64(Some(value)) if is_number(ty) => Some(Scalar::Int((*value).into())),
+            ScalarValue::UInt64(Some(value)) if is_number(ty) => Some(Scalar::Int((*value).into())),
+            ScalarValue::Decimal128(Some(units), _, _) if ty.arrow() == value.data_type() => {
+                Some(Scalar::Int(*units))
+            }
+            _ => None,
+        }
+    }
+
+    /// A date or a moment as a column stores it.
+    fn moment(&self, packed: i64, ty: &ColumnType) -> Option<Scalar> {
+        let packed = match ty.wire {
+            // 30 February is no moment (`ALLOW_INVALID_DATES`).
+            WireType::Timestamp if packed != 0 && !DateTime::unpack(packed).is_valid() => {
+                return None;
+            }
+            // Around moments at which a clock is set, order differs from that of moments.
+            WireType::Timestamp => assignment::timestamp_to_utc(packed, self.zone).exact()?,
+            _ => packed,
+        };
+        Some(Scalar::Int(packed.into()))
+    }
+}
+
+/// Whether a column stores whole numbers that are compared as such.
+fn is_number(ty: &ColumnType) -> bool {
+    ty.is_integer() && !matches!(ty.wire, WireType::Bit | WireType::Year)
+}
+
+/// A number as the unscaled value of a decimal column, if it has no more digits than the column.
+fn unscaled(value: Decimal, ty: &ColumnType) -> Option<Scalar> {
+    let rounded = value.rescale(ty.decimals)?;
+    rounded.compare(value).is_eq().then(|| rounded.units.to_i128().map(Scalar::Int))?
+}
+
+fn operator(name: &str) -> Option<Op> {
+    Some(match name {
+        "=" => Op::Eq,
+        "<>" | "!=" => Op::Ne,
+        "<" => Op::Lt,
+        "<=" => Op::Le,
+        ">" => Op::Gt,
+        ">=" => Op::Ge,
+        _ => return None,
+    })
 }
 
 /// Whether `IS NULL` in WHERE finds zeros of a column: of a DATE or DATETIME that cannot be NULL.
@@ -119,133 +361,10 @@ fn date(text: &str, eval: &EvalContext) -> Option<i64> {
     packed(literal::timestamp(text, eval).or_else(|_| literal::date(text, eval)).ok()?)
 }
 
-/// `DATE '...'` or `TIMESTAMP '...'`, packed; `None` for what is no such literal, and for a TIME,
-/// which is one of today.
-fn typed_date(typed: &ast::TypedString, mode: Mode, eval: &EvalContext) -> Option<i64> {
-    let value = pelorus_sql::literal::constant_value(&typed.value.value, mode)?;
-    let Constant::Text { text, charset: None } = value else { return None };
-    match typed.data_type.to_string().to_ascii_uppercase().as_str() {
-        "DATE" => packed(literal::date(&text, eval).ok()?),
-        "TIMESTAMP" | "DATETIME" => packed(literal::timestamp(&text, eval).ok()?),
-        _ => None,
-    }
-}
-
 fn packed(arg: Arg) -> Option<i64> {
     match arg.constant? {
         Value::Date(packed) => Some(packed),
         _ => None,
-    }
-}
-
-/// Reads conditions on one table.
-#[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
-    pub(crate) of: Of<'a>,
-    pub(crate) mode: Mode,
-    pub(crate) eval: &'a EvalContext,
-    /// The time zone of TIMESTAMP literals.
-    pub(crate) zone: TimeZone,
-}
-
-impl<'a> Reader<'a> {
-    /// A reader of the session's conditions.
-    pub(crate) fn new(context: &'a QueryContext, of: Of<'a>) -> Self {
-        Self { of, mode: context.mode, eval: &context.eval, zone: of.table.time_zone }
-    }
-
-    /// `NOT IN` of few values: different from each.
-    fn none_of(&self, expr: &Expr) -> Option<(usize, Vec<Predicate>)> {
-        /// Each is a test of its own.
-        const MOST: usize = 8;
-        match expr {
-            Expr::Nested(inner) => self.none_of(inner),
-            Expr::InList { expr, list, negated: true } if list.len() <= MOST => {
-                let column = self.of.column(expr)?;
-                let other = |it| Some(Predicate::Compare(Op::Ne, self.scalar(column, it)?));
-                Some((column, list.iter().map(other).collect::<Option<_>>()?))
-            }
-            _ => None,
-        }
-    }
-
-    /// A condition as a test of a column, given by its position.
-    pub(crate) fn condition(&self, expr: &Expr) -> Option<(usize, Predicate)> {
-        match expr {
-            Expr::Nested(inner) => self.condition(inner),
-            Expr::IsNull(inner) => {
-                let column = self.of.column(inner)?;
-                // Of these a date of zeros passes.
-                let zero_passes = zero_is_null(&self.of.table.columns[column].ty);
-                (!zero_passes).then_some((column, Predicate::IsNull))
-            }
-            Expr::IsNotNull(inner) => Some((self.of.column(inner)?, Predicate::IsNotNull)),
-            Expr::Between { expr, negated: false, low, high } => {
-                let column = self.of.column(expr)?;
-                let (low, high) = (self.scalar(column, low)?, self.scalar(column, high)?);
-                Some((column, Predicate::Between(low, high)))
-            }
-            Expr::InList { expr, list, negated: false } => {
-                let column = self.of.column(expr)?;
-                let list: Option<Vec<Scalar>> =
-                    list.iter().map(|it| self.scalar(column, it)).collect();
-                Some((column, Predicate::In(list?.into())))
-            }
-            Expr::BinaryOp { left, op, right } => {
-                let op = operator(op)?;
-                if let Some(column) = self.of.column(left) {
-                    return Some((column, Predicate::Compare(op, self.scalar(column, right)?)));
-                }
-                let column = self.of.column(right)?;
-                let scalar = self.scalar(column, left)?;
-                Some((column, Predicate::Compare(turned(op), scalar)))
-            }
-            _ => None,
-        }
-    }
-
-    /// A literal as a value that a column stores.
-    fn scalar(&self, column: usize, expr: &Expr) -> Option<Scalar> {
-        let ty = &self.of.table.columns[column].ty;
-        if ty.wire == WireType::Bit || ty.wire == WireType::Year {
-            return None;
-        }
-        if ty.is_integer() {
-            return integer(expr, self.mode).map(Scalar::Int);
-        }
-        if ty.is_decimal() {
-            return decimal(expr, ty, self.mode);
-        }
-        if ty.is_date() {
-            return self.date(expr, ty);
-        }
-        if ty.is_binary_string()
-            && let Some(Constant::Text { text, charset: None }) = constant(expr, self.mode)
-            && is_utf8_in(&text, self.eval.collation)
-        {
-            return Some(Scalar::Bytes(text.into_bytes()));
-        }
-        None
-    }
-
-    fn date(&self, expr: &Expr, ty: &ColumnType) -> Option<Scalar> {
-        let packed = match expr {
-            Expr::TypedString(typed) => typed_date(typed, self.mode, self.eval)?,
-            other => match constant(other, self.mode)? {
-                Constant::Text { text, charset: None } => date(&text, self.eval)?,
-                _ => return None,
-            },
-        };
-        let packed = match ty.wire {
-            // 30 February is no moment (`ALLOW_INVALID_DATES`).
-            WireType::Timestamp if packed != 0 && !DateTime::unpack(packed).is_valid() => {
-                return None;
-            }
-            // Around moments at which a clock is set, order differs from that of moments.
-            WireType::Timestamp => assignment::timestamp_to_utc(packed, self.zone).exact()?,
-            _ => packed,
-        };
-        Some(Scalar::Int(packed.into()))
     }
 }
 
@@ -257,39 +376,6 @@ fn is_utf8_in(text: &str, collation: Collation) -> bool {
         "latin1" | "ascii" => text.is_ascii(),
         _ => false,
     }
-}
-
-/// A number as the unscaled value of a decimal column, if it has no more digits than the column.
-fn decimal(expr: &Expr, ty: &ColumnType, mode: Mode) -> Option<Scalar> {
-    let (negative, expr) = match expr {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (true, expr.as_ref()),
-        other => (false, other),
-    };
-    let text = match constant(expr, mode)? {
-        Constant::Integer(digits) | Constant::Decimal(digits) => digits,
-        _ => return None,
-    };
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let fraction = fraction.trim_end_matches('0');
-    let scale = usize::from(ty.decimals);
-    if fraction.len() > scale {
-        return None;
-    }
-    let digits = format!("{whole}{fraction:0<scale$}");
-    let value: i128 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
-    Some(Scalar::Int(if negative { -value } else { value }))
-}
-
-fn operator(op: &BinaryOperator) -> Option<Op> {
-    Some(match op {
-        BinaryOperator::Eq => Op::Eq,
-        BinaryOperator::NotEq => Op::Ne,
-        BinaryOperator::Lt => Op::Lt,
-        BinaryOperator::LtEq => Op::Le,
-        BinaryOperator::Gt => Op::Gt,
-        BinaryOperator::GtEq => Op::Ge,
-        _ => return None,
-    })
 }
 
 /// The operator with its sides exchanged.

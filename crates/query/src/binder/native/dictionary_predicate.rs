@@ -11,20 +11,19 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::compute::{and_kleene, not, or_kleene};
+use arrow::datatypes::DataType;
+use datafusion::logical_expr::{BinaryExpr, Expr as Bound, Operator};
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Error, Result};
-use pelorus_functions::{self as functions, Arg, Call, EvalContext, needs_key};
-use pelorus_sql::ast_analysis;
-use pelorus_sql::literal::{Constant, constant};
-use pelorus_sql::operator::function_of;
+use pelorus_functions::{
+    self as functions, Call, Coercibility, EvalContext, Operand as Given, Value, needs_key,
+};
 use pelorus_store::ValueTest;
 use pelorus_types::WireType;
-use sqlparser::ast::{Expr, UnaryOperator};
 
-use crate::binder::scan_predicate::{Of, turned};
-use crate::context::QueryContext;
+use crate::binder::scan_predicate::{Comparison, StoredColumns, call_of, turned};
 
 /// A condition on the values of one text column.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ struct TextTest {
 enum Node {
     /// A function of the column and constants that returns a truth value, and the comparison under
     /// the column's collation that it implies.
-    Call(Box<Call>, Vec<Operand>, Option<Predicate>),
+    Call(Arc<Call>, Vec<Operand>, Option<Predicate>),
     And(Box<[Node; 2]>),
     Or(Box<[Node; 2]>),
     Not(Box<Node>),
@@ -61,99 +60,115 @@ pub(crate) struct TestedText {
 }
 
 /// A condition as a test of one column; `None` where it is something else.
-pub(crate) fn tested(context: &QueryContext, expr: &Expr, of: Of<'_>) -> Option<TestedText> {
-    let mut reader = Reader { context, of, column: None };
-    let node = reader.node(expr)?;
+pub(crate) fn tested(of: StoredColumns<'_>, condition: &Bound) -> Option<TestedText> {
+    let mut reader = Reader { of, column: None, context: None };
+    let node = reader.node(condition)?;
     let implied = node.implied();
-    let test = TextTest { node, context: Arc::clone(&context.eval) };
+    let test = TextTest { node, context: reader.context? };
     Some(TestedText { column: reader.column?, test: Arc::new(test), implied })
 }
 
 struct Reader<'a> {
-    context: &'a QueryContext,
-    of: Of<'a>,
+    of: StoredColumns<'a>,
     /// The column that was found so far.
     column: Option<usize>,
+    /// What the calls depend on.
+    context: Option<Arc<EvalContext>>,
 }
 
 impl Reader<'_> {
-    fn node(&mut self, expr: &Expr) -> Option<Node> {
-        let negated = |negated: bool, positive, negative| if negated { negative } else { positive };
-        match ast_analysis::unnested(expr) {
-            Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
-                Some(Node::Not(Box::new(self.node(expr)?)))
+    fn node(&mut self, condition: &Bound) -> Option<Node> {
+        match condition {
+            Bound::Not(inner) => Some(Node::Not(Box::new(self.node(inner)?))),
+            Bound::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+                Some(Node::And(Box::new([self.node(left)?, self.node(right)?])))
             }
-            Expr::BinaryOp { left, op, right } => match function_of(op, self.context.mode)? {
-                "AND" => Some(Node::And(Box::new([self.node(left)?, self.node(right)?]))),
-                "OR" => Some(Node::Or(Box::new([self.node(left)?, self.node(right)?]))),
-                name @ ("=" | "<>" | "<" | "<=" | ">" | ">=") => self.call(name, &[left, right]),
-                _ => None,
-            },
-            // A NULL among several items or bounds does not make the condition NULL.
-            Expr::Between { low, high, .. } if self.is_column(low) || self.is_column(high) => None,
-            Expr::InList { list, .. } if list.iter().any(|item| self.is_column(item)) => None,
-            Expr::Between { expr, negated: not, low, high } => {
-                self.call(negated(*not, "BETWEEN", "NOT BETWEEN"), &[expr, low, high])
+            Bound::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+                Some(Node::Or(Box::new([self.node(left)?, self.node(right)?])))
             }
-            Expr::InList { expr, list, negated: not } => {
-                let mut args = vec![expr.as_ref()];
-                args.extend(list);
-                self.call(negated(*not, "IN", "NOT IN"), &args)
-            }
-            Expr::Like { negated: not, any: false, expr, pattern, escape_char: None } => {
-                self.call(negated(*not, "LIKE", "NOT LIKE"), &[expr, pattern])
-            }
-            _ => None,
+            _ => self.call(condition),
         }
     }
 
-    fn is_column(&self, expr: &Expr) -> bool {
-        self.of.column(expr).is_some()
-    }
-
-    fn call(&mut self, name: &str, exprs: &[&Expr]) -> Option<Node> {
-        let mut operands = Vec::with_capacity(exprs.len());
-        let mut args = Vec::with_capacity(exprs.len());
-        for expr in exprs {
-            let (operand, arg) = self.operand(expr)?;
-            operands.push(operand);
-            args.push(arg);
+    fn call(&mut self, condition: &Bound) -> Option<Node> {
+        let Comparison { call, args } = call_of(condition)?;
+        match (call.name(), args) {
+            ("NOT", [inner]) => return Some(Node::Not(Box::new(self.node(inner)?))),
+            ("AND", [left, right]) => {
+                return Some(Node::And(Box::new([self.node(left)?, self.node(right)?])));
+            }
+            ("OR", [left, right]) => {
+                return Some(Node::Or(Box::new([self.node(left)?, self.node(right)?])));
+            }
+            // A NULL among several items or bounds does not make the condition NULL.
+            ("BETWEEN" | "NOT BETWEEN" | "IN" | "NOT IN", [_, rest @ ..])
+                if rest.iter().any(|it| (self.of.position)(it).is_some()) =>
+            {
+                return None;
+            }
+            ("=" | "<>" | "!=" | "<" | "<=" | ">" | ">=", [_, _]) => {}
+            ("BETWEEN" | "NOT BETWEEN" | "IN" | "NOT IN", _) => {}
+            ("LIKE" | "NOT LIKE", [_, _]) => {}
+            _ => return None,
+        }
+        let mut operands = Vec::with_capacity(args.len());
+        for arg in args {
+            operands.push(self.operand(arg)?);
+        }
+        // Constants that the call knows are no arguments of it.
+        let is_text = |it: &Given| match &it.constant {
+            Some(constant) => matches!(constant, Value::Text(_)),
+            None => true,
+        };
+        if !call.operands().iter().all(is_text) || call.is_lazy() {
+            return None;
         }
         let has_column = operands.iter().any(|it| matches!(it, Operand::Column));
-        let call = functions::resolve(name, &args, &self.context.eval).ok();
-        let comparison = comparison(name, &operands);
-        call.filter(|_| has_column).map(|call| Node::Call(Box::new(call), operands, comparison))
+        self.context = Some(Arc::clone(call.context()));
+        let comparison = comparison(call, &operands);
+        has_column.then(|| Node::Call(Arc::clone(call), operands, comparison))
     }
 
-    fn operand(&mut self, expr: &Expr) -> Option<(Operand, Arg)> {
-        if let Some(column) = self.of.column(expr) {
-            let ty = self.of.table.columns[column].ty;
+    fn operand(&mut self, arg: &Bound) -> Option<Operand> {
+        if let Some(column) = (self.of.position)(arg) {
+            let ty = self.of.columns[column].ty;
             let same = self.column.is_none_or(|known| known == column);
             if !needs_key(&ty) || ty.wire == WireType::Json || !same {
                 return None;
             }
             self.column = Some(column);
-            return Some((Operand::Column, Arg::column(ty, String::new())));
+            return Some(Operand::Column);
         }
-        match constant(expr, self.context.mode)? {
-            Constant::Text { charset: None, .. } => {}
-            _ => return None,
+        match arg {
+            Bound::Literal(value, _) if value.data_type() == DataType::Utf8 => {
+                Some(Operand::Constant(value.to_array_of_size(1).ok()?))
+                    .filter(|_| !value.is_null())
+            }
+            _ => None,
         }
-        let arg = pelorus_expression::literal(expr, self.context.mode, &self.context.eval).ok()?;
-        let value = functions::array_of(arg.constant.as_ref()?, &arg.ty).ok()?;
-        Some((Operand::Constant(value), arg))
     }
 }
 
-/// The comparison to which a function of the column and constants is equivalent, if any.
-fn comparison(name: &str, operands: &[Operand]) -> Option<Predicate> {
-    Some(match (name, operands) {
-        ("BETWEEN", [Operand::Column, low, high]) => Predicate::Between(text(low)?, text(high)?),
-        ("IN", [Operand::Column, list @ ..]) => {
+/// The comparison under the column's collation to which a call is equivalent, if any: a constant
+/// that insists on its collation as much as a column does is compared under another one.
+fn comparison(call: &Call, operands: &[Operand]) -> Option<Predicate> {
+    let text = |given: &Given| match &given.constant {
+        Some(Value::Text(text)) if given.coercibility > Coercibility::Implicit => {
+            Some(Scalar::Bytes(text.clone().into_bytes()))
+        }
+        _ => None,
+    };
+    Some(match (call.name(), call.operands(), operands) {
+        ("BETWEEN", [_, low, high], [Operand::Column, ..]) => {
+            Predicate::Between(text(low)?, text(high)?)
+        }
+        ("IN", [_, list @ ..], [Operand::Column, ..]) => {
             Predicate::In(list.iter().map(text).collect::<Option<_>>()?)
         }
-        (_, [Operand::Column, constant]) => Predicate::Compare(operator(name)?, text(constant)?),
-        (_, [constant, Operand::Column]) => {
+        (name, [_, constant], [Operand::Column, _]) => {
+            Predicate::Compare(operator(name)?, text(constant)?)
+        }
+        (name, [constant, _], [_, Operand::Column]) => {
             Predicate::Compare(turned(operator(name)?), text(constant)?)
         }
         _ => return None,
@@ -169,13 +184,6 @@ fn operator(name: &str) -> Option<Op> {
         ">=" => Op::Ge,
         _ => return None,
     })
-}
-
-/// A constant as a text; `None` for the column, and where the connection's literals are bytes.
-fn text(operand: &Operand) -> Option<Scalar> {
-    let Operand::Constant(value) = operand else { return None };
-    let texts = value.as_string_opt::<i32>().filter(|it| it.len() == 1 && it.is_valid(0))?;
-    Some(Scalar::Bytes(texts.value(0).as_bytes().to_vec()))
 }
 
 impl ValueTest for TextTest {
@@ -242,7 +250,7 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
-    use pelorus_functions::literal as make;
+    use pelorus_functions::{Arg, literal as make};
     use pelorus_types::{ColumnType, collation};
 
     use super::*;
@@ -263,12 +271,9 @@ mod tests {
             });
             given.push(arg);
         }
-        let comparison = comparison(name, &operands);
-        Node::Call(
-            Box::new(functions::resolve(name, &given, &context).unwrap()),
-            operands,
-            comparison,
-        )
+        let call = functions::resolve(name, &given, &context).unwrap();
+        let comparison = comparison(&call, &operands);
+        Node::Call(Arc::new(call), operands, comparison)
     }
 
     fn texts(list: &[&str]) -> Vec<Scalar> {

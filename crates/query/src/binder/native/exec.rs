@@ -40,6 +40,8 @@ type DfResult<T> = Result<T, DataFusionError>;
 #[derive(Clone, Debug)]
 pub(super) struct NativeExec {
     reading: Arc<Reading>,
+    /// The columns that the scan tests conditions on, for people.
+    tested: Arc<str>,
     /// The statistics of the rows, for the columns that are read.
     estimate: Estimate,
     /// Conditions that become known while the query runs.
@@ -56,6 +58,7 @@ pub(super) struct NativeExec {
 impl NativeExec {
     pub(super) fn new(
         reading: Reading,
+        tested: &str,
         estimate: Estimate,
         whole: Vec<Option<Field>>,
         streams: usize,
@@ -64,7 +67,8 @@ impl NativeExec {
             properties(EquivalenceProperties::new(Arc::clone(&reading.schema)), streams);
         let dynamic = Arc::new(Dynamic::new(Vec::new(), whole.clone()));
         let (row_bytes, reading) = (reading.row_bytes(), Arc::new(reading));
-        Self { reading, estimate, dynamic, whole, row_bytes, fetch: None, properties }
+        let tested = Arc::from(tested);
+        Self { reading, tested, estimate, dynamic, whole, row_bytes, fetch: None, properties }
     }
 }
 
@@ -92,7 +96,11 @@ impl DisplayAs for NativeExec {
         f.write_str(if is_sorted { ", in order" } else { "" })?;
         let learns = !self.dynamic.filters().is_empty();
         f.write_str(if learns { ", dynamic filter" } else { "" })?;
-        self.fetch.map_or(Ok(()), |fetch| write!(f, ", at most {fetch} each"))
+        self.fetch.map_or(Ok(()), |fetch| write!(f, ", at most {fetch} each"))?;
+        match &*self.tested {
+            "" => Ok(()),
+            columns => write!(f, "; tested while scanning: {columns}"),
+        }
     }
 }
 

@@ -6,7 +6,9 @@
 //! fails, and the caller runs it on the source table.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
+use datafusion::logical_expr::Expr as Bound;
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Error, Result};
 use pelorus_functions::{EvalContext, SqlMode, TimeZone};
@@ -16,7 +18,10 @@ use pelorus_types::{WireType, collation};
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, VisitMut as _, VisitorMut};
 
 use super::super::from_clause::BlockContext;
-use super::super::scan_predicate::{Of, Reader};
+use super::super::query::column_expr;
+use super::super::scan_predicate::{Of, StoredColumns};
+use super::super::scope::Scope;
+use super::super::typed_expression::TypedExpr;
 use crate::context::QueryContext;
 
 /// Comparisons of two conditions after which nothing is taken to be shown.
@@ -34,11 +39,13 @@ pub(crate) fn check_rows(
     let mut eval = EvalContext::default();
     eval.time_zone = TimeZone::Utc;
     eval.sql_mode = SqlMode::EMPTY;
+    let of_filter = QueryContext { eval: Arc::new(eval), mode: Mode::default(), ..context.clone() };
     let bare = Of { only_table: true, ..of };
-    let filter = Reader { of: bare, mode: Mode::default(), eval: &eval, zone: TimeZone::Utc };
+    let scope = scope_of(of);
+    let asked = Reader { of, context, scope: &scope, zone: of.table.time_zone };
     let mut proof = Proof {
-        asked: Reader::new(context, of),
-        filter,
+        asked,
+        filter: Reader { of: bare, context: &of_filter, scope: &scope, zone: TimeZone::Utc },
         rejects_null: false,
         words: context.mode == Mode { version: context.mode.version, ..Mode::default() }
             && !context.eval.sql_mode.pad_char_to_full_length,
@@ -62,6 +69,41 @@ pub(crate) fn check_rows(
         }
     }
     Ok(())
+}
+
+/// The columns of a table, each by its position in the place of a name in the plan.
+fn scope_of(of: Of<'_>) -> Scope {
+    let columns = of.table.columns.iter().enumerate().map(|(at, column)| {
+        let mut column = column.clone();
+        of.alias.clone_into(&mut column.table);
+        TypedExpr::column(column_expr(&at.to_string()), &column)
+    });
+    let mut scope = Scope::default();
+    scope.push_relation("", of.alias, columns.collect());
+    scope
+}
+
+/// Reads conditions on the table under the rules of a session.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    of: Of<'a>,
+    context: &'a QueryContext,
+    scope: &'a Scope,
+    /// The time zone of TIMESTAMP constants.
+    zone: TimeZone,
+}
+
+impl Reader<'_> {
+    /// A condition as a test of a column.
+    fn condition(&self, expr: &Expr) -> Option<(usize, Predicate)> {
+        let position = |expr: &Bound| match expr {
+            Bound::Column(column) => column.name.parse().ok(),
+            _ => None,
+        };
+        let columns = &self.of.table.columns;
+        let stored = StoredColumns { columns, position: &position, zone: self.zone };
+        stored.predicate(&self.of.bound(self.context, self.scope, expr)?)
+    }
 }
 
 /// Checks whether the query's conditions imply the condition of the copy.
@@ -277,7 +319,7 @@ fn texts(reader: &Reader<'_>, expr: &Expr) -> Option<(usize, Vec<String>)> {
         return None;
     }
     let any = ty.collation.charset() == "utf8mb4";
-    let text = |value: &Expr| match constant(ast_analysis::unnested(value), reader.mode)? {
+    let text = |value: &Expr| match constant(ast_analysis::unnested(value), reader.context.mode)? {
         Constant::Text { text, charset: None } if any || text.is_ascii() => Some(text),
         _ => None,
     };

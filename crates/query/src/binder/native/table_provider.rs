@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::DataFusionError;
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use pelorus_chunk::Predicate;
 use pelorus_error::Result;
@@ -19,11 +19,14 @@ use pelorus_store::{ScanRequest, ScanUnit, Snapshot, ValueTest};
 use pelorus_types::WireType;
 
 use super::dictionary_groups::TextGroups;
+use super::dictionary_predicate;
 use super::dynamic_filters::is_whole;
 use super::estimate::Estimate;
 use super::exec::NativeExec;
 use super::scan_streams::{Reading, Work};
+use crate::binder::scan_predicate::StoredColumns;
 use crate::context::NativeTable;
+use crate::datafusion_adapter::udf::into_datafusion;
 
 /// About how many rows a batch has.
 const BATCH_ROWS: usize = 8192;
@@ -31,6 +34,8 @@ const BATCH_ROWS: usize = 8192;
 /// The rows of a table at one version that may fulfil some conditions.
 #[derive(Clone, Debug)]
 pub(crate) struct NativeScan {
+    table: Arc<NativeTable>,
+    conditions: Conditions,
     /// One field for each column (`Int64` for decimals that are read as unscaled numbers) and,
     /// where there are groups, the number of the group.
     schema: SchemaRef,
@@ -60,7 +65,7 @@ pub(crate) struct NativeScan {
 }
 
 /// The conditions of WHERE that a scan can use, by the positions of columns.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Conditions {
     /// Conditions on stored values.
     pub(crate) predicates: Vec<(usize, Predicate)>,
@@ -68,6 +73,22 @@ pub(crate) struct Conditions {
     pub(crate) tests: Vec<(usize, Arc<dyn ValueTest>)>,
     /// Comparisons under the columns' collations that follow from the tests of texts, for pruning.
     pub(crate) texts: Vec<(usize, Predicate)>,
+}
+
+impl Conditions {
+    /// Adds a condition if the scan can test it; says whether it does so exactly. `None`: it cannot.
+    pub(crate) fn take(&mut self, of: StoredColumns<'_>, condition: &Expr) -> Option<bool> {
+        if let Some(tested) = of.tested(condition) {
+            let on_column = tested.predicates.into_iter().map(|it| (tested.column, it));
+            self.predicates.extend(on_column);
+            return Some(tested.exact);
+        }
+        let tested = dictionary_predicate::tested(of, condition)?;
+        let on_column = tested.implied.into_iter().map(|it| (tested.column, it));
+        self.texts.extend(on_column);
+        self.tests.push((tested.column, tested.test));
+        Some(true)
+    }
 }
 
 /// Columns that are only grouped by.
@@ -80,25 +101,24 @@ pub(crate) struct Grouped {
 
 impl NativeScan {
     pub(crate) fn new(
-        table: &NativeTable,
+        table: Arc<NativeTable>,
         positions: &[usize],
         conditions: Conditions,
         schema: &SchemaRef,
     ) -> Result<Self> {
-        let Conditions { predicates, tests, texts } = conditions;
-        let on_texts = tests.clone();
+        let Conditions { predicates, tests, texts } = &conditions;
         let is_tested = !predicates.is_empty() || !tests.is_empty();
         let request = ScanRequest {
             columns: positions.to_vec(),
             predicates: predicates.clone(),
-            tests,
+            tests: tests.clone(),
             schema: Arc::clone(schema),
             hidden: table.own.as_ref().map(|own| Arc::clone(&own.hidden)),
             batch_rows: BATCH_ROWS,
         };
         let partitions = Cell::new(0);
-        let all = [predicates.as_slice(), &texts].concat();
-        let units = table.table.scan_within(request, &texts, |partition| {
+        let all = [predicates.as_slice(), texts].concat();
+        let units = table.table.scan_within(request, texts, |partition| {
             let pruner = table.pruner.as_ref();
             let may = pruner.is_none_or(|it| it.may_contain(partition.key(), &all));
             partitions.set(partitions.get() + usize::from(may));
@@ -111,6 +131,7 @@ impl NativeScan {
         let is_stored = |(at, field): (&usize, &Arc<Field>)| {
             !is_timestamp(at) && table.columns[*at].ty.arrow() == *field.data_type()
         };
+        let estimate = Estimate::of(&table, (predicates, tests), (rows, own_rows))?;
         Ok(Self {
             schema: Arc::clone(schema),
             positions: positions.to_vec(),
@@ -126,11 +147,60 @@ impl NativeScan {
             units,
             own,
             pin: Arc::clone(&table.pin),
-            estimate: Estimate::of(table, (&predicates, &on_texts), (rows, own_rows))?,
+            estimate,
             streams: 1,
             partitions: partitions.get(),
             is_tested,
+            conditions,
+            table,
         })
+    }
+
+    /// The same scan, which tests some conditions of the plan as well.
+    ///
+    /// # Errors
+    /// Errors of reading the descriptions of chunks.
+    fn narrowed(&self, filters: &[Expr]) -> Result<Self> {
+        let mut conditions = self.conditions.clone();
+        for filter in filters {
+            self.with_columns(|of| conditions.take(of, filter));
+        }
+        let plain = self.schema.fields().iter().take(self.positions.len()).cloned();
+        let schema = Arc::new(Schema::new(plain.collect::<Vec<_>>()));
+        let scan = Self::new(Arc::clone(&self.table), &self.positions, conditions, &schema)?;
+        let streams = self.streams.clamp(1, scan.units().max(1));
+        let (schema, groups) = (Arc::clone(&self.schema), self.groups.clone());
+        Ok(Self { schema, groups, streams, ..scan })
+    }
+
+    /// Gives the columns as conditions of the plan name them.
+    fn with_columns<R>(&self, use_them: impl FnOnce(StoredColumns<'_>) -> R) -> R {
+        let position = |expr: &Expr| match expr {
+            Expr::Column(column) => {
+                let (at, _) = self.schema.column_with_name(&column.name)?;
+                self.positions.get(at).copied().filter(|_| self.is_whole_value(at))
+            }
+            _ => None,
+        };
+        use_them(StoredColumns {
+            columns: &self.table.columns,
+            position: &position,
+            zone: self.time_zone,
+        })
+    }
+
+    /// Whether a column of the scan has the values of the table's, and not their unscaled numbers.
+    fn is_whole_value(&self, at: usize) -> bool {
+        self.timestamps.get(at) == Some(&true) || self.stored.get(at) == Some(&true)
+    }
+
+    /// The columns that conditions are tested on, for people.
+    pub(crate) fn tested_columns(&self) -> String {
+        let on_values = self.conditions.predicates.iter().map(|(at, _)| *at);
+        let places = on_values.chain(self.conditions.tests.iter().map(|(at, _)| *at));
+        let mut names: Vec<&str> = places.map(|at| self.table.columns[at].name.as_str()).collect();
+        names.dedup();
+        names.join(", ")
     }
 
     /// The pieces of work.
@@ -274,8 +344,37 @@ impl TableProvider for NativeScan {
         &self,
         _: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _: &[Expr],
+        filters: &[Expr],
         _: Option<usize>,
+    ) -> std::result::Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        if !filters.is_empty() {
+            let narrowed = self.narrowed(filters).map_err(into_datafusion)?;
+            return narrowed.exec(projection);
+        }
+        self.exec(projection)
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> std::result::Result<Vec<TableProviderFilterPushDown>, DataFusionError> {
+        let tested = |filter: &&Expr| {
+            match self.with_columns(|of| Conditions::default().take(of, filter)) {
+                // Rows that the transaction wrote come as they are.
+                Some(true) if self.table.own.is_none() => TableProviderFilterPushDown::Exact,
+                Some(_) => TableProviderFilterPushDown::Inexact,
+                None => TableProviderFilterPushDown::Unsupported,
+            }
+        };
+        Ok(filters.iter().map(tested).collect())
+    }
+}
+
+impl NativeScan {
+    /// The operator that reads some of the columns.
+    fn exec(
+        &self,
+        projection: Option<&Vec<usize>>,
     ) -> std::result::Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let wanted: Vec<usize> = match projection {
             Some(projection) => projection.clone(),
@@ -290,6 +389,12 @@ impl TableProvider for NativeScan {
         let columns = wanted.iter().map(known).collect();
         let estimate = Estimate { columns, ..self.estimate };
         let whole = wanted.iter().map(|&at| self.whole(at)).collect();
-        Ok(Arc::new(NativeExec::new(reading, estimate, whole, self.streams)))
+        Ok(Arc::new(NativeExec::new(
+            reading,
+            &self.tested_columns(),
+            estimate,
+            whole,
+            self.streams,
+        )))
     }
 }
