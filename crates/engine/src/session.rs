@@ -3,6 +3,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `statement_lifecycle` | the frame of every statement: rights, kill, time limit, warnings, counters |
+//! | [`state`] | the parts that a session consists of |
 //! | `statement_snapshot` | the session's state as a running statement sees it |
 //! | `connect` | the beginning of a session, and `KILL` |
 //! | `dispatch` | the handler of each kind of statement |
@@ -38,6 +39,7 @@ mod primary_connection;
 mod query;
 mod set;
 mod show;
+pub(crate) mod state;
 mod statement_lifecycle;
 pub(crate) mod statement_snapshot;
 mod stream;
@@ -49,16 +51,12 @@ mod unsupported_objects;
 mod user_locks;
 mod users;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
-use pelorus_result::diagnostics::Diagnostics;
 use pelorus_result::kill::{Handle, Stop};
-use pelorus_sql::Mode;
 use pelorus_sql::lexer::Lexer;
 use pelorus_types::{Collation, Column};
 
@@ -66,48 +64,22 @@ use crate::accounts::AccountName;
 use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, Timeouts};
 use crate::engine::Engine;
 use crate::processlist::Process;
-use crate::variables::{SessionVariables, VarValue, find};
 use prepared::PreparedStatements;
+use state::client_settings::ClientSettings;
+use state::identity::Identity;
+use state::statement_state::StatementState;
 use statement_lifecycle::read_long;
-use statement_snapshot::UserVariables;
 use transaction::Transaction;
 
 /// One client's session.
 pub struct Session {
     engine: Arc<Engine>,
     process: Arc<Process>,
-    login: Login,
-    account: AccountName,
-    read_only: bool,
-    database: Option<String>,
-    /// The database that becomes current again after the running prepared statement.
-    own_database: Option<Option<String>>,
-    variables: SessionVariables,
-    /// The modes of `sql_mode` that affect parsing; cached because every statement needs them.
-    mode: Mode,
-    /// The same of the session itself: a prepared statement is read as it was when it was prepared.
-    own_mode: Mode,
-    user_variables: Arc<UserVariables>,
-    diagnostics: Diagnostics,
-    last_insert_id: u64,
-    /// The link whose own connection has written a row with an AUTO_INCREMENT column since: only
-    /// the server knows whether it has made the number, or the statement.
-    insert_id_on: Option<String>,
-    row_count: i64,
+    identity: Identity,
+    settings: ClientSettings,
+    statement: StatementState,
     transaction: Transaction,
-    /// The memory account of state that outlives a statement.
-    memory: Account,
-    /// The wish that the statement at hand stops.
-    stop: Stop,
-    /// The statement that comes next was stopped while its text was split off.
-    stopped_early: AtomicBool,
     prepared: PreparedStatements,
-    /// The statement that runs was prepared and has parameters.
-    has_parameters: bool,
-    multi_statements: bool,
-    /// Linked servers that something was written to since their mirrors were last seen to have it,
-    /// by their names in lower case.
-    wrote_to: BTreeSet<String>,
     /// A `LOAD DATA LOCAL` that waits for its file.
     loading: Option<native_dml::Loading>,
 }
@@ -116,7 +88,7 @@ impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("id", &self.id())
-            .field("account", &self.account)
+            .field("account", self.identity.account())
             .finish_non_exhaustive()
     }
 }
@@ -129,33 +101,16 @@ impl Session {
         login: Login,
     ) -> Result<Self> {
         let account = engine.account_of(&login)?;
-        let variables = SessionVariables::new(engine.globals());
         let memory = engine.memory().sessions().part("pelorus_session_memory", usize::MAX);
         let mut session = Self {
+            identity: Identity::new(login, account),
+            settings: ClientSettings::new(engine.globals(), memory),
+            statement: StatementState::default(),
+            transaction: Transaction::default(),
+            prepared: PreparedStatements::default(),
+            loading: None,
             engine,
             process,
-            read_only: account.read_only,
-            account: account.name,
-            login,
-            database: None,
-            own_database: None,
-            mode: Mode::default(),
-            own_mode: Mode::default(),
-            variables,
-            user_variables: Arc::default(),
-            diagnostics: Diagnostics::default(),
-            last_insert_id: 0,
-            insert_id_on: None,
-            row_count: 0,
-            transaction: Transaction::default(),
-            memory,
-            stop: Stop::never(),
-            stopped_early: AtomicBool::new(false),
-            prepared: PreparedStatements::default(),
-            has_parameters: false,
-            multi_statements: false,
-            wrote_to: BTreeSet::new(),
-            loading: None,
         };
         session.start_state().await?;
         Ok(session)
@@ -166,99 +121,40 @@ impl Session {
         if let Some(mode) = self.engine.links().sql_mode() {
             self.engine.globals().adopt_sql_mode(&mode);
         }
-        self.variables = SessionVariables::new(self.engine.globals());
-        self.user_variables = Arc::default();
-        self.diagnostics = Diagnostics::default();
-        self.last_insert_id = 0;
-        self.insert_id_on = None;
-        self.row_count = 0;
-        self.transaction = Transaction::default();
+        self.settings.reset(self.engine.globals(), self.identity.login())?;
+        self.statement.reset();
+        self.transaction.reset();
         self.engine.user_locks().release_all(self.id());
         self.begin_diagnostics();
         self.prepared = PreparedStatements::default();
         self.loading = None;
-        self.use_client_collation();
-        self.use_client_flags()?;
-        self.settings_changed();
-        self.own_database = None;
-        self.database = None;
-        if let Some(database) = self.login.database.clone().filter(|name| !name.is_empty()) {
+        let database = self.identity.login().database.clone();
+        if let Some(database) = database.filter(|name| !name.is_empty()) {
             self.change_database(&database).await?;
         }
         self.show_activity();
         Ok(())
     }
 
-    /// The charset that the client named at login; one that cannot be a client's, or that is not
-    /// known, leaves the default, as MySQL does.
-    fn use_client_collation(&mut self) {
-        let collation = Collation(self.login.collation);
-        let Some(info) = collation.info() else { return };
-        if matches!(info.charset, "ucs2" | "utf16" | "utf16le" | "utf32") {
-            return;
-        }
-        let charset = VarValue::Text(info.charset.to_owned());
-        for name in ["character_set_client", "character_set_connection", "character_set_results"] {
-            self.variables.put(name, charset.clone());
-        }
-        self.variables.put("collation_connection", VarValue::Text(info.name.to_owned()));
-    }
-
-    /// Sets the variables that follow from the flags of the client.
-    fn use_client_flags(&mut self) -> Result<()> {
-        if self.login.interactive {
-            self.variables.put("wait_timeout", self.variables.get("interactive_timeout"));
-        }
-        if self.login.ignore_space {
-            let mode = format!("{},IGNORE_SPACE", self.variables.get("sql_mode").text());
-            self.variables.set(find("sql_mode")?, &VarValue::Text(mode))?;
-        }
-        Ok(())
-    }
-
-    /// Updates state that is derived from variables.
-    fn settings_changed(&mut self) {
-        self.own_mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
-        self.mode = self.own_mode;
-        let memory = usize::try_from(self.variables.count("pelorus_session_memory"));
-        self.memory.set_limit(memory.unwrap_or(usize::MAX));
-    }
-
     /// Changes the current database, also after the prepared statement that says so.
     fn set_database(&mut self, database: Option<String>) {
-        if let Some(own) = &mut self.own_database {
-            own.clone_from(&database);
-        }
-        self.database = database;
+        self.settings.set_database(database);
         self.show_activity();
     }
 
     /// Leaves a database that is no more.
     fn leave_database(&mut self, name: &str) {
-        let is_gone = |database: &Option<String>| database.as_deref() == Some(name);
-        if self.own_database.as_ref().is_some_and(is_gone) {
-            self.own_database = Some(None);
-        }
-        if is_gone(&self.database) {
-            self.database = None;
-        }
+        self.settings.leave_database(name);
         self.show_activity();
     }
 
     /// Shows user, host and database in the list of sessions.
     fn show_activity(&self) {
-        let host = match self.login.peer {
-            Some(peer) if peer.ip().to_canonical().is_loopback() => {
-                format!("localhost:{}", peer.port())
-            }
-            Some(peer) => peer.to_string(),
-            None => "localhost".to_owned(),
-        };
         self.process.update(|activity| {
-            activity.user.clone_from(&self.login.user);
-            activity.account = Some(self.account.clone());
-            activity.host = host;
-            activity.database.clone_from(self.own_database.as_ref().unwrap_or(&self.database));
+            activity.user.clone_from(&self.identity.login().user);
+            activity.account = Some(self.identity.account().clone());
+            activity.host = self.identity.host_and_port();
+            activity.database = self.settings.own_database().map(str::to_owned);
         });
     }
 
@@ -274,25 +170,25 @@ impl Session {
 
     /// The memory account of the session; the edge uses it as well.
     pub fn memory(&self) -> &Account {
-        &self.memory
+        self.settings.memory()
     }
 
     /// The account that is used.
     pub(crate) fn account(&self) -> &AccountName {
-        &self.account
+        self.identity.account()
     }
 
     /// The user who is logged in.
     pub fn login(&self) -> &Login {
-        &self.login
+        self.identity.login()
     }
 
     /// The state that OK and EOF packets carry.
     pub fn status(&self) -> SessionStatus {
         SessionStatus {
             in_transaction: self.transaction.is_open(),
-            autocommit: self.variables.is_on("autocommit"),
-            no_backslash_escapes: self.mode.no_backslash_escapes,
+            autocommit: self.settings.autocommit(),
+            no_backslash_escapes: self.settings.mode().no_backslash_escapes,
         }
     }
 
@@ -306,12 +202,7 @@ impl Session {
 
     /// How long the edge waits for the client.
     pub fn timeouts(&self) -> Timeouts {
-        let seconds = |name| Duration::from_secs(self.variables.count(name));
-        Timeouts {
-            idle: seconds("wait_timeout"),
-            read: seconds("net_read_timeout"),
-            write: seconds("net_write_timeout"),
-        }
+        self.settings.timeouts()
     }
 
     /// The outside end of this session.
@@ -324,40 +215,35 @@ impl Session {
     /// in that charset.
     pub fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>> {
         let charset = self.client_collation().charset();
-        pelorus_sql::binary_literals::in_digits(statement, charset, self.mode)
+        pelorus_sql::binary_literals::in_digits(statement, charset, self.settings.mode())
     }
 
     /// The charset in which the client writes statements, by its default collation.
     pub fn client_collation(&self) -> Collation {
-        let name = self.variables.get("character_set_client");
-        Collation::default_of(name.text()).unwrap_or(pelorus_types::collation::UTF8MB4_0900_AI_CI)
+        self.settings.client_collation()
     }
 
     /// The charset in which the client wants text, by its default collation; `None` if it wants
     /// text without conversion.
     pub fn results_collation(&self) -> Option<Collation> {
-        match self.variables.get("character_set_results") {
-            VarValue::Text(name) => Collation::default_of(&name),
-            _ => None,
-        }
+        self.settings.results_collation()
     }
 
     /// Splits off the first statement of a text; the second part is the rest, empty when there is
     /// none. Without multi-statements the whole text is the statement, and a second one in it is a
     /// syntax error.
     pub fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str) {
-        if !self.multi_statements {
+        if !self.settings.has_multi_statements() {
             return (sql, "");
         }
         let stop = Stop::of(self.handle());
-        let split = || pelorus_sql::next_statement(sql, self.mode);
+        let split = || pelorus_sql::next_statement(sql, self.settings.mode());
         let Ok((first, rest)) = read_long(sql, &stop, &self.stage_memory(), split) else {
-            // Ordering: the same task looks at it.
-            self.stopped_early.store(true, Ordering::Relaxed);
+            self.statement.stop_next();
             return (sql, "");
         };
         // One token tells: reading all the rest before every statement would take its square.
-        let is_empty = Lexer::new(rest, self.mode).next().is_none();
+        let is_empty = Lexer::new(rest, self.settings.mode()).next().is_none();
         (first, if is_empty { "" } else { rest })
     }
 
@@ -420,7 +306,7 @@ impl Session {
     /// No database (1046), no such table (1146).
     pub async fn list_fields(&mut self, table: &str, wild: &str) -> Result<Vec<Column>> {
         crate::status::count(&self.process.counters.admin);
-        if self.database.is_none() {
+        if self.settings.database().is_none() {
             return Err(Error::new(Code::NoDatabase, "No database selected"));
         }
         let view = self.view();
@@ -440,9 +326,7 @@ impl Session {
     /// Unknown database (1049).
     pub async fn change_user(&mut self, login: Login) -> Result<()> {
         let account = self.engine.account_of(&login)?;
-        self.account = account.name;
-        self.read_only = account.read_only;
-        self.login = login;
+        self.identity = Identity::new(login, account);
         self.start_state().await
     }
 
@@ -452,17 +336,16 @@ impl Session {
     /// # Errors
     /// None at present.
     pub async fn reset(&mut self) -> Result<()> {
-        let database = self.database.take();
-        self.login.database = None;
+        let database = self.settings.database().map(str::to_owned);
+        self.identity.forget_login_database();
         self.start_state().await?;
-        self.database = database;
-        self.show_activity();
+        self.set_database(database);
         Ok(())
     }
 
     /// Whether one text may hold several statements (`COM_SET_OPTION`).
     pub fn set_multi_statements(&mut self, on: bool) {
-        self.multi_statements = on;
+        self.settings.set_multi_statements(on);
     }
 }
 

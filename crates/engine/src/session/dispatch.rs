@@ -200,7 +200,7 @@ impl Session {
                         let result = pelorus_query::explain(&context, text).await?;
                         if let Some(why) = self.why_unread(&facts.tables) {
                             let why = format!("no mirror is read: {why}");
-                            self.diagnostics.note(Code::NotSupportedYet.errno(), why);
+                            self.statement.diagnostics().note(Code::NotSupportedYet.errno(), why);
                         }
                         result
                     }
@@ -211,13 +211,13 @@ impl Session {
                             Err(error) => {
                                 let why = format!("no mirror is read: {}", error.message());
                                 let result = pelorus_query::explain(&context, text).await?;
-                                self.diagnostics.note(error.errno(), why);
+                                self.statement.diagnostics().note(error.errno(), why);
                                 result
                             }
                         }
                     }
                 };
-                let diagnostics = self.diagnostics.clone();
+                let diagnostics = self.statement.diagnostics().clone();
                 let rows = super::stream::blocks(result.rows, context.eval.clone(), diagnostics);
                 Ok(Outcome::Rows(crate::api::ResultSet { columns: result.columns, rows }))
             }

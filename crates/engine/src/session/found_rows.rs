@@ -35,7 +35,7 @@ impl Session {
         facts: &QueryFacts,
         format: RowFormat,
     ) -> Result<Outcome> {
-        let query = unlimited(sql, self.mode)?;
+        let query = unlimited(sql, self.settings.mode())?;
         if self.names_native(&facts.tables) {
             self.join_native(&view.native.pin, false)?;
             if facts.locking {
@@ -54,14 +54,14 @@ impl Session {
             }
         }
         if let Some(link) = on_server {
-            let limit = self.select_limit();
+            let limit = self.settings.select_limit();
             let outcome = self.query_on_pinned(&link, sql, format, limit).await?;
             self.transaction.found_rows_on = Some(link.name().to_owned());
             return Ok(outcome);
         }
         match self.query_here_at_most(view, &query.sql, None, format).await? {
             Outcome::Rows(rows) => {
-                self.diagnostics.warn(Code::DeprecatedSyntax.errno(), DEPRECATED);
+                self.statement.diagnostics().warn(Code::DeprecatedSyntax.errno(), DEPRECATED);
                 Ok(self.limited(rows, &query))
             }
             other => Ok(other),
@@ -69,8 +69,8 @@ impl Session {
     }
 
     fn limited(&self, rows: crate::api::ResultSet, query: &Unlimited) -> Outcome {
-        let count = query.count.or(self.select_limit()).unwrap_or(u64::MAX);
-        let diagnostics = self.diagnostics.clone();
+        let count = query.count.or(self.settings.select_limit()).unwrap_or(u64::MAX);
+        let diagnostics = self.statement.diagnostics().clone();
         Outcome::Rows(stream::limited(rows, (query.offset, count), diagnostics))
     }
 
@@ -88,7 +88,7 @@ impl Session {
         // Only now: a kill may have come before the answer.
         self.transaction.found_rows_on = None;
         let rows = rows?;
-        self.diagnostics.set_found_rows(rows.unwrap_or(0));
+        self.statement.diagnostics().set_found_rows(rows.unwrap_or(0));
         Ok(())
     }
 }

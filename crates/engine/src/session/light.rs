@@ -20,7 +20,7 @@ impl Session {
     /// Whether a text is one statement that takes a short time: `KILL`, `SET` of plain values,
     /// `SELECT` of constants and system variables, `SHOW` of this server's own state.
     pub fn is_light(&self, sql: &str) -> bool {
-        is_light(sql, self.mode)
+        is_light(sql, self.settings.mode())
     }
 }
 

@@ -28,7 +28,7 @@ impl Session {
         create: &TableDefinition,
         like: &TableName,
     ) -> Result<Outcome> {
-        let database = self.database_of(like)?.to_owned();
+        let database = self.settings.database_of(like)?.to_owned();
         if InfoTables::is_schema(&database) {
             let what = format!("CREATE TABLE ... LIKE of a table of {database}");
             return Err(Error::unsupported(what));
@@ -51,7 +51,7 @@ impl Session {
         let mut left_out = plain(&mut source);
         let mut definer = self.definer(view);
         as_written(&mut definer);
-        let limit = self.diagnostics.limit();
+        let limit = self.statement.diagnostics().limit();
         let mut refusal = None;
         let mut done = None;
         for parts in ATTEMPTS {
@@ -79,11 +79,11 @@ impl Session {
             if condition.code == Code::TableExists.errno() {
                 left_out.clear();
             }
-            self.diagnostics.push(condition.level, condition.code, condition.message);
+            self.statement.diagnostics().push(condition.level, condition.code, condition.message);
         }
         for what in left_out {
             let text = format!("'{database}.{}': native tables do not take over {what}", like.name);
-            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
+            self.statement.diagnostics().warn(Code::NotSupportedYet.errno(), text);
         }
         Ok(Outcome::Done(done))
     }

@@ -22,7 +22,7 @@ impl Session {
         let exists = servers.get(&create.name).is_ok();
         if exists && create.if_not_exists {
             let text = format!("server '{}' exists already", create.name);
-            self.diagnostics.note(SERVER_EXISTS, text);
+            self.statement.diagnostics().note(SERVER_EXISTS, text);
             return Ok(done());
         }
         if exists && create.or_replace {
@@ -65,7 +65,7 @@ impl Session {
         let servers = self.engine.servers();
         match servers.check_changeable(&drop.name) {
             Err(error) if drop.if_exists && error.code() == Code::NoSuchServer => {
-                self.diagnostics.note(SERVER_MISSING, error.message());
+                self.statement.diagnostics().note(SERVER_MISSING, error.message());
                 return Ok(done());
             }
             Err(error) => return Err(error),
@@ -104,7 +104,7 @@ impl Session {
         links.refresh().await;
         let others = links.databases();
         let shown = link.databases().await?;
-        let warn = |text| self.diagnostics.warn(Code::UnknownDatabase.errno(), text);
+        let warn = |text| self.statement.diagnostics().warn(Code::UnknownDatabase.errno(), text);
         for name in link.missing_databases().await? {
             warn(format!(
                 "server '{}' has no database '{name}', or does not show it to the account",

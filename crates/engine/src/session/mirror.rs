@@ -94,7 +94,7 @@ impl Session {
 
     /// The name that a mirror of a table has.
     fn mirror_name(&self, table: &TableName) -> Result<MirrorName> {
-        let (link, database) = self.mirrored_database(self.database_of(table)?)?;
+        let (link, database) = self.mirrored_database(self.settings.database_of(table)?)?;
         Ok(MirrorName { link, database, table: table.name.clone() })
     }
 
@@ -106,7 +106,7 @@ impl Session {
             Err(error) if error.code() == Code::UnknownDatabase => error.message().to_owned(),
             Err(error) => return Err(error),
         };
-        self.diagnostics.note(Code::UnknownTable.errno(), text);
+        self.statement.diagnostics().note(Code::UnknownTable.errno(), text);
         Ok(None)
     }
 
@@ -118,7 +118,7 @@ impl Session {
     ) -> Result<Outcome> {
         let mirrors = self.engine.mirrors();
         if let Some(condition) = &filter.condition {
-            check_reading(condition, self.mode)?;
+            check_reading(condition, self.settings.mode())?;
         }
         match target {
             MirrorTarget::Tables(tables) => {
@@ -126,7 +126,7 @@ impl Session {
                 let mut parents = Vec::new();
                 let mut warnings = BTreeSet::new();
                 for table in tables {
-                    let found = self.linked(self.database_of(table)?)?;
+                    let found = self.linked(self.settings.database_of(table)?)?;
                     warnings.extend(check_source(&found.link).await?);
                     self.engine.learn_zone(&found.link);
                     found.link.forget();
@@ -157,7 +157,7 @@ impl Session {
                 for name in names {
                     if mirrors.has(&name) && if_not_exists {
                         let text = format!("Table '{name}' is mirrored already");
-                        self.diagnostics.note(Code::TableExists.errno(), text);
+                        self.statement.diagnostics().note(Code::TableExists.errno(), text);
                         continue;
                     }
                     let words = (!filter.is_empty()).then(|| filter.to_string());
@@ -170,7 +170,7 @@ impl Session {
                 if mirrors.has_database(&link, &remote) {
                     let text = format!("Database '{database}' is mirrored already");
                     if if_not_exists {
-                        self.diagnostics.note(Code::DatabaseExists.errno(), text);
+                        self.statement.diagnostics().note(Code::DatabaseExists.errno(), text);
                         return Ok(done());
                     }
                     return Err(Error::new(Code::DatabaseExists, text));
@@ -187,7 +187,7 @@ impl Session {
 
     fn warn_of_source(&self, warnings: impl IntoIterator<Item = String>) {
         for text in warnings {
-            self.diagnostics.warn(Code::OptionPreventsStatement.errno(), text);
+            self.statement.diagnostics().warn(Code::OptionPreventsStatement.errno(), text);
         }
     }
 
@@ -218,7 +218,7 @@ impl Session {
                 let Some((link, remote)) = found else {
                     let text = format!("Database '{database}' is not mirrored");
                     if if_exists {
-                        self.diagnostics.note(Code::DatabaseDropExists.errno(), text);
+                        self.statement.diagnostics().note(Code::DatabaseDropExists.errno(), text);
                         return Ok(done());
                     }
                     return Err(Error::new(Code::DatabaseDropExists, text));
@@ -260,17 +260,17 @@ impl Session {
     /// the session requires.
     pub(super) async fn mirrored(&mut self, tables: &[TableName]) -> Option<Mirrored> {
         let engine = Arc::clone(&self.engine);
-        if engine.mirrors().is_empty() || !self.variables.is_on("pelorus_mirrors") {
+        if engine.mirrors().is_empty() || !self.settings.variables().is_on("pelorus_mirrors") {
             return None;
         }
         // Columns of CHAR are read without the spaces at their end.
-        if self.pads_char() {
+        if self.settings.pads_char() {
             return None;
         }
         let mut by_link: BTreeMap<String, (Link, Vec<(String, String)>)> = BTreeMap::new();
         let mut databases = BTreeMap::new();
         for table in tables {
-            let Ok(database) = self.database_of(table) else { continue };
+            let Ok(database) = self.settings.database_of(table) else { continue };
             let Ok(Some(found)) = engine.links().database(database) else { continue };
             if engine.native().has(database) {
                 continue;
@@ -287,15 +287,16 @@ impl Session {
                 .push((name.database, name.table));
         }
         let most = self.max_staleness();
-        let patience = Duration::from_millis(self.variables.count("pelorus_mirror_timeout"));
-        let reads_own = self.variables.is_on("pelorus_read_your_writes");
+        let patience =
+            Duration::from_millis(self.settings.variables().count("pelorus_mirror_timeout"));
+        let reads_own = self.settings.variables().is_on("pelorus_read_your_writes");
         let (mut zone, mut fresh, mut of) = (None, Vec::new(), None);
         for (name, (link, tables)) in &by_link {
-            let own = reads_own && self.wrote_to.contains(name);
+            let own = reads_own && self.transaction.wrote_to.contains(name);
             fresh.push(engine.mirrors().fresh(name, tables, most, own, patience).await?);
             // What an open transaction has written is in no mirror yet, whatever was waited for.
             if own && !self.transaction.is_open() {
-                self.wrote_to.remove(name);
+                self.transaction.wrote_to.remove(name);
             }
             let is_mariadb = link.is_known_mariadb().or_else(|| engine.mirrors().is_mariadb(name));
             of = Some(if is_mariadb? { Flavour::MariaDb } else { Flavour::MySql });
@@ -310,7 +311,7 @@ impl Session {
 
     /// How old answers of mirrors may be.
     fn max_staleness(&self) -> Duration {
-        Duration::from_secs_f64(match self.variables.get("pelorus_max_staleness") {
+        Duration::from_secs_f64(match self.settings.variables().get("pelorus_max_staleness") {
             crate::variables::VarValue::Double(seconds) => seconds.clamp(0.0, 1e9),
             _ => 0.0,
         })
@@ -319,11 +320,12 @@ impl Session {
     /// Why no mirrors are read although all linked tables have some: for `EXPLAIN`.
     pub(super) fn why_unread(&self, tables: &[TableName]) -> Option<String> {
         const LATE: &str = "did not arrive within pelorus_mirror_timeout";
-        if !self.variables.is_on("pelorus_mirrors") {
+        if !self.settings.variables().is_on("pelorus_mirrors") {
             return None;
         }
         let name = |table: &TableName| {
-            let found = self.engine.links().database(self.database_of(table).ok()?).ok()??;
+            let found =
+                self.engine.links().database(self.settings.database_of(table).ok()?).ok()??;
             Some(mirror_name(&found, &table.name))
         };
         let names: Vec<MirrorName> = tables.iter().filter_map(name).collect();
@@ -343,8 +345,8 @@ impl Session {
                  pelorus_max_staleness, and what the server has since {LATE}"
             ));
         }
-        let waits = self.variables.is_on("pelorus_read_your_writes");
-        let wrote = found.iter().any(|it| self.wrote_to.contains(&it.name.link));
+        let waits = self.settings.variables().is_on("pelorus_read_your_writes");
+        let wrote = found.iter().any(|it| self.transaction.wrote_to.contains(&it.name.link));
         (waits && wrote).then(|| format!("what this session has written {LATE}"))
     }
 
@@ -358,8 +360,8 @@ impl Session {
         most: Duration,
         patience: Duration,
     ) -> Option<TimeZone> {
-        if self.variables.get("time_zone").text() != "SYSTEM" {
-            return Some(self.time_zone());
+        if self.settings.variables().get("time_zone").text() != "SYSTEM" {
+            return Some(self.settings.time_zone(self.engine.zone().zone));
         }
         let (zones, store) = (self.engine.zones(), self.engine.native().store());
         let (mirrors, name) = (self.engine.mirrors(), link.name().to_lowercase());

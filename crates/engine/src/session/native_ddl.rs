@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pelorus_env::blocking;
-use pelorus_error::{Code, Error, Result};
+use pelorus_error::{Error, Result};
 use pelorus_native::ddl::Definer;
 use pelorus_sql::ddl::{TableDefinition, TableStatement};
 use pelorus_sql::literal;
@@ -54,16 +54,13 @@ impl Session {
             && ddl.object == "DATABASE"
         {
             let name = &ddl.names[0].name;
-            return Err(Error::new(
-                Code::DatabaseAccessDenied,
-                format!("Access denied for user {} to database '{name}'", self.account),
-            ));
+            return Err(self.identity.database_denied(name));
         }
         for table in &ddl.names {
             if ddl.object == "DATABASE" || self.is_native(table) {
                 continue;
             }
-            let database = self.database_of(table)?;
+            let database = self.settings.database_of(table)?;
             return match self.engine.links().database(database)? {
                 Some(found) => Err(Error::unsupported(format_args!(
                     "DDL of native tables and of tables of server '{}' at once",
@@ -78,9 +75,9 @@ impl Session {
         if !is_kept {
             return self.drop_absent(ddl);
         }
-        let read = || pelorus_sql::ddl::parse(sql, self.mode);
+        let read = || pelorus_sql::ddl::parse(sql, self.settings.mode());
         let memory = self.stage_memory();
-        let statement = read_long(sql, &self.stop, &memory, read)??;
+        let statement = read_long(sql, self.statement.stop(), &memory, read)??;
         pelorus_native::options::check(&statement)?;
         if let TableStatement::Create(create) = &statement {
             if create.query.is_some() {
@@ -104,16 +101,15 @@ impl Session {
         let context = self.context(view);
         Definer {
             catalog: Arc::clone(self.engine.native()),
-            current: self.database.clone(),
-            mode: self.mode,
+            current: self.settings.database().map(str::to_owned),
+            mode: self.settings.mode(),
             context: context.eval,
-            strict: self.has_sql_mode("STRICT_TRANS_TABLES")
-                || self.has_sql_mode("STRICT_ALL_TABLES"),
-            diagnostics: self.diagnostics.clone(),
-            stop: self.stop.clone(),
+            strict: self.settings.is_strict(),
+            diagnostics: self.statement.diagnostics().clone(),
+            stop: self.statement.stop().clone(),
             steps: self.auto_increment_steps(),
-            generates_keys: self.variables.is_on("sql_generate_invisible_primary_key"),
-            implies_timestamps: !self.variables.is_on("explicit_defaults_for_timestamp"),
+            generates_keys: self.settings.variables().is_on("sql_generate_invisible_primary_key"),
+            implies_timestamps: !self.settings.variables().is_on("explicit_defaults_for_timestamp"),
         }
     }
 
@@ -145,7 +141,7 @@ impl Session {
         create: &TableDefinition,
     ) -> Result<Outcome> {
         let Some(query) = &create.query else { return Err(Error::internal("no query")) };
-        let database = self.database_of(&create.name)?.to_owned();
+        let database = self.settings.database_of(&create.name)?.to_owned();
         let columns = pelorus_query::describe(&self.context(view), &query.text).await?;
         let mut definition = create.clone();
         let native = self.engine.native();

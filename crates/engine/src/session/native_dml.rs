@@ -46,8 +46,8 @@ impl Session {
     /// MySQL's errors of the statement. Nothing of it is done then.
     pub(super) async fn change_native(&mut self, sql: &str) -> Result<Outcome> {
         let memory = self.stage_memory();
-        let read = || pelorus_sql::dml::parse(sql, self.mode);
-        let change = read_long(sql, &self.stop, &memory, read)??;
+        let read = || pelorus_sql::dml::parse(sql, self.settings.mode());
+        let change = read_long(sql, self.statement.stop(), &memory, read)??;
         if let Parsed::Load(load) = &change {
             return self.load_native(load);
         }
@@ -56,9 +56,9 @@ impl Session {
         drop(pin);
         let mut is_numbered = false;
         let outcome = self.change_until_done(&change, &mut is_numbered).await;
-        if is_numbered && self.variables.count("insert_id") > 0 {
+        if is_numbered && self.settings.variables().count("insert_id") > 0 {
             // It was for one statement.
-            self.variables.put("insert_id", VarValue::UInt(0));
+            self.settings.put_variable("insert_id", VarValue::UInt(0));
         }
         outcome
     }
@@ -156,7 +156,7 @@ impl Session {
     }
 
     async fn load_piece(&mut self, loading: &mut Loading, bytes: &[u8]) -> Result<()> {
-        self.stop.check()?;
+        self.statement.stop().check()?;
         blocking(|| loading.loader.feed(bytes))?;
         if !loading.loader.is_full() {
             return Ok(());
@@ -183,7 +183,7 @@ impl Session {
         loading.numbers = loading.numbers.then(plan.numbers);
         plan.numbers = loading.numbers;
         if let Some(first) = loading.numbers.first_made {
-            self.last_insert_id = first;
+            self.statement.set_last_insert_id(first);
         }
         if let Report::Load { skipped, .. } = &mut plan.report {
             loading.skipped += *skipped;
@@ -206,32 +206,32 @@ impl Session {
         };
         match outcome {
             Ok(Outcome::Done(done)) => {
-                self.row_count = i64::try_from(done.affected_rows).unwrap_or(i64::MAX);
+                self.statement.count_rows(done.affected_rows);
                 Ok(Outcome::Done(done))
             }
             Ok(other) => Ok(other),
             Err(error) => {
-                self.row_count = -1;
-                self.diagnostics.error(&error);
+                self.statement.fail(&error);
                 Err(error)
             }
         }
     }
 
     async fn load_rest(&mut self, loading: &mut Loading) -> Result<Outcome> {
-        self.stop.check()?;
+        self.statement.stop().check()?;
         blocking(|| loading.loader.finish())?;
         let plan = self.load_rows(loading).await?;
         for (name, value) in loading.loader.variables() {
-            self.set_user_variable(name, value.clone())?;
+            self.settings.set_user_variable(name, value.clone())?;
         }
-        let (found_rows, warnings) = (self.login.found_rows, self.diagnostics.count());
+        let (found_rows, warnings) =
+            (self.identity.login().found_rows, self.statement.diagnostics().count());
         Ok(Outcome::Done(plan.done(&loading.counts, found_rows, warnings)))
     }
 
     /// Executes a plan: at once, or in the open transaction.
     pub(super) fn carry_out(&mut self, plan: &mut Plan, version: u64) -> Result<Counts> {
-        let stop = self.stop.clone();
+        let stop = self.statement.stop().clone();
         let native = self.transaction.open.as_mut().and_then(|open| open.native.as_mut());
         let mut counts = if let Some(native) = native {
             blocking(|| native.apply(&plan.changes, &stop))?
@@ -253,7 +253,11 @@ impl Session {
     /// The report of an executed statement to the client and the session.
     pub(super) fn changed(&mut self, plan: &mut Plan, counts: &Counts) -> Outcome {
         self.tell(plan, counts);
-        Outcome::Done(plan.done(counts, self.login.found_rows, self.diagnostics.count()))
+        Outcome::Done(plan.done(
+            counts,
+            self.identity.login().found_rows,
+            self.statement.diagnostics().count(),
+        ))
     }
 
     /// Warnings and AUTO_INCREMENT values of a plan that was executed.
@@ -262,7 +266,7 @@ impl Session {
         if let [change] = plan.changes.as_slice() {
             plan.numbers = plan.numbers.of_written(change, counts);
             // Texts beyond the limit are never shown.
-            let shown = counts.ignored_rows.len().min(self.diagnostics.limit());
+            let shown = counts.ignored_rows.len().min(self.statement.diagnostics().limit());
             for &row in &counts.ignored_rows[..shown] {
                 let Some((columns, at)) = change.put_at(row) else { continue };
                 let text = duplicate_text(&change.def, columns, at);
@@ -271,25 +275,25 @@ impl Session {
             }
             warnings.add(Vec::new(), (counts.ignored_rows.len() - shown) as u64);
         }
-        warnings.tell(&self.diagnostics);
+        warnings.tell(self.statement.diagnostics());
         if let Some(first) = plan.numbers.first_made {
-            self.last_insert_id = first;
-            self.insert_id_on = None;
+            self.statement.set_last_insert_id(first);
+            self.transaction.insert_id_on = None;
         }
     }
 
     /// When commits of this session are acknowledged.
     pub(super) fn durability(&self) -> Wanted {
-        Wanted::of_variable(self.variables.get("pelorus_durability").text())
+        Wanted::of_variable(self.settings.variables().get("pelorus_durability").text())
     }
 
     /// How AUTO_INCREMENT counts in this session.
     pub(super) fn auto_increment_steps(&self) -> Steps {
         Steps {
-            increment: self.variables.count("auto_increment_increment").max(1),
-            offset: self.variables.count("auto_increment_offset").max(1),
-            zero_is_value: self.has_sql_mode("NO_AUTO_VALUE_ON_ZERO"),
-            first: Some(self.variables.count("insert_id")).filter(|first| *first > 0),
+            increment: self.settings.variables().count("auto_increment_increment").max(1),
+            offset: self.settings.variables().count("auto_increment_offset").max(1),
+            zero_is_value: self.settings.has_sql_mode("NO_AUTO_VALUE_ON_ZERO"),
+            first: Some(self.settings.variables().count("insert_id")).filter(|first| *first > 0),
         }
     }
 
@@ -299,23 +303,21 @@ impl Session {
         view: &Arc<super::statement_snapshot::View>,
     ) -> Statement<'s> {
         let context = self.context(view);
-        let strict =
-            ["STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"].iter().any(|word| self.has_sql_mode(word));
         let policy = Policy {
             nulls: NullRule::Refuse,
-            null_is_now: !self.variables.is_on("explicit_defaults_for_timestamp"),
-            ..Policy::new(&context.eval, strict)
+            null_is_now: !self.settings.variables().is_on("explicit_defaults_for_timestamp"),
+            ..Policy::new(&context.eval, self.settings.is_strict())
         };
         Statement {
             catalog: self.engine.native(),
-            database: self.database.as_deref(),
+            database: self.settings.database(),
             context,
             reads: view.native.clone(),
-            diagnostics: self.diagnostics.clone(),
-            stop: self.stop.clone(),
+            diagnostics: self.statement.diagnostics().clone(),
+            stop: self.statement.stop().clone(),
             policy,
             steps: self.auto_increment_steps(),
-            safe_updates: self.variables.is_on("sql_safe_updates"),
+            safe_updates: self.settings.variables().is_on("sql_safe_updates"),
         }
     }
 }
@@ -345,7 +347,7 @@ mod tests {
         let Ok(Outcome::Done(done)) = session.loaded().await else { panic!("no numbers") };
         assert_eq!(done.info, "Records: 10001  Deleted: 0  Skipped: 3  Warnings: 3");
         assert_eq!((done.affected_rows, done.last_insert_id), (9998, 1));
-        assert_eq!(session.last_insert_id, 1);
+        assert_eq!(session.statement.last_insert_id(), 1);
     }
 
     #[tokio::test]

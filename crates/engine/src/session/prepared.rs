@@ -16,7 +16,8 @@ use pelorus_sql::{Mode, Statement};
 use pelorus_types::Column;
 
 use super::Session;
-use super::statement_snapshot::{View, user_variable};
+use super::state::user_variables::user_variable;
+use super::statement_snapshot::View;
 use crate::api::{Done, Outcome, Parameter, Prepared, RowFormat};
 use crate::status::count;
 
@@ -116,14 +117,14 @@ impl Session {
         let result = self.prepare_checked(sql).await;
         if let Err(error) = &result {
             self.begin_diagnostics();
-            self.diagnostics.error(error);
+            self.statement.diagnostics().error(error);
         }
         result
     }
 
     async fn prepare_checked(&mut self, sql: &str) -> Result<Prepared> {
         // A time limit in front holds when the statement is executed.
-        let rest = timed(sql, self.mode).map_or(sql, |(_, rest)| rest);
+        let rest = timed(sql, self.settings.mode()).map_or(sql, |(_, rest)| rest);
         let (mut entry, columns) = self.prepare_entry(rest).await?;
         if rest.len() < sql.len() {
             entry.sql = sql.into();
@@ -167,7 +168,7 @@ impl Session {
 
     /// The columns of a query that may run anywhere.
     async fn describe_query(&self, sql: &str) -> Result<Vec<Column>> {
-        let tables = pelorus_sql::statement::references(sql, self.mode).tables;
+        let tables = pelorus_sql::statement::references(sql, self.settings.mode()).tables;
         self.refresh_links(&tables).await;
         let located = self.described_user_locks(sql)?;
         let sql = located.as_deref().unwrap_or(sql);
@@ -186,7 +187,7 @@ impl Session {
 
     fn check_preparable(&self, sql: &str) -> Result<(Entry, Statement)> {
         let limit = self.engine.globals().get("max_prepared_stmt_count").count();
-        let mut held = Held::new(self.engine.prepared(), limit, &self.memory)?;
+        let mut held = Held::new(self.engine.prepared(), limit, self.settings.memory())?;
         held.resize(sql.len())?;
         let statement = self.classified(sql, &Stop::of(self.handle()))?;
         match &statement {
@@ -204,7 +205,7 @@ impl Session {
             }
             _ => {}
         }
-        let parameters = pelorus_sql::placeholders(sql, self.mode).len();
+        let parameters = pelorus_sql::placeholders(sql, self.settings.mode()).len();
         if parameters > PARAMETERS_MAX {
             return Err(Error::new(
                 Code::TooManyParameters,
@@ -216,8 +217,8 @@ impl Session {
             sql: sql.into(),
             parameters,
             names: Arc::default(),
-            database: self.database.clone(),
-            mode: self.mode,
+            database: self.settings.database().map(str::to_owned),
+            mode: self.settings.mode(),
             held: Arc::new(held),
         };
         Ok((entry, statement))
@@ -238,7 +239,7 @@ impl Session {
         match source {
             PrepareSource::Text(text) => Ok(text.clone()),
             PrepareSource::Variable(name) => {
-                let (value, ty) = user_variable(&self.user_variables, name);
+                let (value, ty) = user_variable(self.settings.user_variables(), name);
                 // MySQL reads the text "NULL" from a variable that is NULL.
                 Ok(if value.is_null() { "NULL".to_owned() } else { text_of(&value, &ty) })
             }
@@ -265,7 +266,10 @@ impl Session {
         }
         let sql = pelorus_sql::bind(&entry.sql, entry.mode, &literals)?;
         self.enter_prepared(&entry, !literals.is_empty());
-        let view = Arc::new(View { database: self.database.clone(), ..View::clone(view) });
+        let view = Arc::new(View {
+            database: self.settings.database().map(str::to_owned),
+            ..View::clone(view)
+        });
         let outcome = self.run_text(&view, &sql, format).await;
         self.leave_prepared();
         outcome.map(|outcome| named(outcome, &entry))
@@ -274,19 +278,14 @@ impl Session {
     /// Lets the session read text and names as it did when a statement was prepared. The caller
     /// also calls [`Self::leave_prepared`], as [`Self::run`] does where a kill has come between.
     pub(super) fn enter_prepared(&mut self, entry: &Entry, has_parameters: bool) {
-        let own = std::mem::replace(&mut self.database, entry.database.clone());
-        self.own_database = Some(own);
-        self.mode = entry.mode;
-        self.has_parameters = has_parameters;
+        self.settings.enter_prepared(entry.database.clone(), entry.mode);
+        self.statement.set_has_parameters(has_parameters);
     }
 
     /// Goes back to the session's own database and mode; nothing where no prepared statement runs.
     pub(super) fn leave_prepared(&mut self) {
-        self.has_parameters = false;
-        if let Some(own) = self.own_database.take() {
-            self.database = own;
-            self.mode = self.own_mode;
-        }
+        self.statement.set_has_parameters(false);
+        self.settings.leave_prepared();
     }
 
     /// `EXECUTE IMMEDIATE` (MariaDB).
@@ -308,7 +307,7 @@ impl Session {
         sql: &str,
         format: RowFormat,
     ) -> Result<Outcome> {
-        let statement = self.classified(sql, &self.stop)?;
+        let statement = self.classified(sql, self.statement.stop())?;
         Box::pin(self.checked(view, sql, &statement, format)).await
     }
 

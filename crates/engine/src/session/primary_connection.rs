@@ -11,7 +11,8 @@ use pelorus_sql::statement::{Completion, Ddl, DdlAction, TableName, Write, Write
 use pelorus_sql::{Statement, TokenKind, literal};
 use pelorus_types::Column;
 
-use super::statement_snapshot::{View, user_variable};
+use super::state::user_variables::user_variable;
+use super::statement_snapshot::View;
 use super::table_routing::Place;
 use super::{Session, stream};
 use crate::api::{Done, Outcome, RowFormat};
@@ -31,7 +32,7 @@ impl Session {
             return Err(Error::unsupported("LOAD DATA into tables of linked servers"));
         }
         let has_variables = || {
-            let mut tokens = pelorus_sql::lexer::Lexer::new(sql, self.mode);
+            let mut tokens = pelorus_sql::lexer::Lexer::new(sql, self.settings.mode());
             tokens.any(|token| token.kind == TokenKind::UserVariable)
         };
         if write.kind == WriteKind::Call && has_variables() {
@@ -86,7 +87,11 @@ impl Session {
         ddl: &Ddl,
         format: RowFormat,
     ) -> Result<Outcome> {
-        let named = ddl.names.first().map(|name| name.name.clone()).or(self.database.clone());
+        let named = ddl
+            .names
+            .first()
+            .map(|name| name.name.clone())
+            .or(self.settings.database().map(str::to_owned));
         let Some(name) = named else {
             return Err(Error::new(Code::NoDatabase, "No database selected"));
         };
@@ -104,10 +109,7 @@ impl Session {
             }
             Some(found) if !crate::links::is_own(&name) => found.link,
             _ if crate::links::is_own(&name) => {
-                return Err(Error::new(
-                    Code::DatabaseAccessDenied,
-                    format!("Access denied for user {} to database '{name}'", self.account),
-                ));
+                return Err(self.identity.database_denied(&name));
             }
             _ => return self.define_native(view, sql, ddl).await,
         };
@@ -157,14 +159,14 @@ impl Session {
             // Readers of native tables see one version and writers do not wait, so that a dump
             // that is loaded needs no lock.
             let text = "LOCK TABLES has no effect on native tables";
-            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
+            self.statement.diagnostics().warn(Code::NotSupportedYet.errno(), text);
             self.transaction.locks_native = true;
             return Ok(Outcome::Done(Done::default()));
         }
         let link = self.link_for(&place, "LOCK TABLES", sql)?;
-        if self.read_only {
+        if self.identity.is_read_only() {
             // A transaction that only reads does not block writes.
-            return Err(self.denied_on("LOCK TABLES", tables.first()));
+            return Err(self.identity.table_denied("LOCK TABLES", tables.first()));
         }
         let outcome = self.on_pinned(&link, sql, format, false).await?;
         if let Some(own) = self.transaction.pinned.get_mut(link.name()) {
@@ -234,10 +236,7 @@ impl Session {
             }
             None => match (&place.own, &place.native) {
                 (None, Some(_)) => Err(Error::unsupported(format_args!("{what} of native tables"))),
-                (Some(own), _) => Err(Error::new(
-                    Code::DatabaseAccessDenied,
-                    format!("Access denied for user {} to database '{own}'", self.account),
-                )),
+                (Some(own), _) => Err(self.identity.database_denied(own)),
                 (None, None) => Err(no_link()),
             },
         }
@@ -277,7 +276,7 @@ impl Session {
         joins: bool,
         select_limit: Option<u64>,
     ) -> Result<Outcome> {
-        self.wrote_to.insert(link.name().to_lowercase());
+        self.transaction.wrote_to.insert(link.name().to_lowercase());
         // The bodies of stored programs have variables of their own time.
         let preset = if joins { self.user_variables_of(sql)? } else { None };
         if joins {
@@ -285,7 +284,7 @@ impl Session {
         }
         self.join(link).await?;
         let name = link.name().to_owned();
-        if self.insert_id_on.as_ref().is_some_and(|before| *before != name) {
+        if self.transaction.insert_id_on.as_ref().is_some_and(|before| *before != name) {
             self.learn_insert_id().await?;
         }
         self.tell_insert_id(&name, sql).await?;
@@ -325,7 +324,14 @@ impl Session {
     async fn text_for(&self, link: &Link, sql: &str, is_query: bool) -> Result<String> {
         let reads_system_schemas = is_query && self.engine.links().shows_system_schemas(link);
         let settings = self.link_settings();
-        pelorus_query::text_for_server(link, &settings, sql, self.mode, reads_system_schemas).await
+        pelorus_query::text_for_server(
+            link,
+            &settings,
+            sql,
+            self.settings.mode(),
+            reads_system_schemas,
+        )
+        .await
     }
 
     /// The columns of a query on the own connection to a link, where it is to run later.
@@ -350,7 +356,9 @@ impl Session {
 
     fn relayed(&mut self, name: &str, relay: Relay, in_transaction: bool) -> Outcome {
         match relay {
-            Relay::Rows(rows) => Outcome::Rows(stream::relayed(rows, self.diagnostics.clone())),
+            Relay::Rows(rows) => {
+                Outcome::Rows(stream::relayed(rows, self.statement.diagnostics().clone()))
+            }
             Relay::Done(done) => {
                 // Statements such as DDL end the transaction on the server.
                 let on_link = self
@@ -365,9 +373,9 @@ impl Session {
                     self.adopt_transaction(name);
                 }
                 if done.last_insert_id != 0 {
-                    self.insert_id_on = Some(name.to_owned());
+                    self.transaction.insert_id_on = Some(name.to_owned());
                 }
-                self.diagnostics.count_more(usize::from(done.warnings));
+                self.statement.diagnostics().count_more(usize::from(done.warnings));
                 Outcome::Done(Done {
                     affected_rows: done.affected_rows,
                     last_insert_id: done.last_insert_id,
@@ -400,16 +408,16 @@ impl Session {
     /// # Errors
     /// A server that went away.
     pub(super) async fn learn_insert_id(&mut self) -> Result<()> {
-        let Some(name) = self.insert_id_on.clone() else { return Ok(()) };
+        let Some(name) = self.transaction.insert_id_on.clone() else { return Ok(()) };
         let id = self.number_on_own(&name, "SELECT LAST_INSERT_ID()").await;
         // Only now: a kill may have come before the answer.
-        self.insert_id_on = None;
+        self.transaction.insert_id_on = None;
         let Some(id) = id? else { return Ok(()) };
         if let Some(own) = self.transaction.pinned.get_mut(&name)
             && own.insert_id != id
         {
             own.insert_id = id;
-            self.last_insert_id = id;
+            self.statement.set_last_insert_id(id);
         }
         Ok(())
     }
@@ -417,7 +425,7 @@ impl Session {
     /// Sets `LAST_INSERT_ID()` on an own connection if a text for it reads it: a native table,
     /// another server or `SET` may have changed it.
     async fn tell_insert_id(&mut self, name: &str, sql: &str) -> Result<()> {
-        let id = self.last_insert_id;
+        let id = self.statement.last_insert_id();
         let Some(own) = self.transaction.pinned.get_mut(name) else { return Ok(()) };
         if own.insert_id == id || !names_insert_id(sql) {
             return Ok(());
@@ -432,7 +440,7 @@ impl Session {
     /// # Errors
     /// A text that changes user variables: the change would be lost (1235).
     fn user_variables_of(&self, sql: &str) -> Result<Option<String>> {
-        let tokens = pelorus_sql::tokens(sql, self.mode);
+        let tokens = pelorus_sql::tokens(sql, self.settings.mode());
         let mut names: Vec<String> = Vec::new();
         for (at, token) in tokens.iter().enumerate() {
             if token.kind != TokenKind::UserVariable {
@@ -442,7 +450,7 @@ impl Session {
             if is_set {
                 return Err(Error::unsupported("assignment to user variables with :="));
             }
-            let name = variable_name(token.text(sql), self.mode);
+            let name = variable_name(token.text(sql), self.settings.mode());
             if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
                 names.push(name);
             }
@@ -453,8 +461,12 @@ impl Session {
         let assignments = names
             .iter()
             .map(|name| {
-                let (value, ty) = user_variable(&self.user_variables, name);
-                Ok(format!("@{} = {}", literal::name(name), sql_of(&value, &ty, self.mode)?))
+                let (value, ty) = user_variable(self.settings.user_variables(), name);
+                Ok(format!(
+                    "@{} = {}",
+                    literal::name(name),
+                    sql_of(&value, &ty, self.settings.mode())?
+                ))
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(Some(format!("SET {}", assignments.join(", "))))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pelorus_env::StageMemory;
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::{EvalContext, SqlMode, TimeZone};
+use pelorus_functions::{EvalContext, SqlMode};
 use pelorus_link::{Link, SessionSettings};
 use pelorus_native::write::select_for_update::has_for_update;
 use pelorus_query::{Flavour, PlanOptions, QueryContext, RowForm};
@@ -18,7 +18,7 @@ use super::statement_snapshot::{SessionCatalog, View};
 use super::{Session, stream};
 use crate::api::{Outcome, ResultSet, RowFormat};
 use crate::mirror::answering::Mirrored;
-use crate::variables::{VarValue, check};
+use crate::variables::VarValue;
 
 /// How often a statement is planned again while a table is being altered; each time it waits a
 /// millisecond longer, five seconds altogether.
@@ -55,14 +55,14 @@ impl Session {
             }
         }
         if let Some(link) = self.own_link(sql, &facts.tables, facts.locking).await? {
-            let limit = self.select_limit();
+            let limit = self.settings.select_limit();
             return self.query_on_pinned(&link, sql, format, limit).await;
         }
         if !facts.tables.is_empty() {
             self.refresh_links(&facts.tables).await;
             self.check_ambiguous(&facts.tables)?;
         }
-        let limit = self.select_limit();
+        let limit = self.settings.select_limit();
         if let Some(rows) = self.query_of_mirrors(sql, facts, limit, format).await {
             return Ok(Outcome::Rows(rows));
         }
@@ -104,7 +104,7 @@ impl Session {
     /// variables, so that every returned row is protected.
     pub(super) async fn lock_native(&mut self, view: &Arc<View>, sql: &str) -> Result<()> {
         if self.transaction_is_read_only() {
-            let is_write = has_for_update(sql, self.mode);
+            let is_write = has_for_update(sql, self.settings.mode());
             return if is_write { Err(read_only_transaction()) } else { Ok(()) };
         }
         if !self.transaction.is_open() {
@@ -114,13 +114,6 @@ impl Session {
         let view = Arc::new(View { native: self.native_reads(), ..View::clone(view) });
         let mut plan = self.native_statement(&view).lock(sql).await?;
         self.carry_out(&mut plan, view.native.pin.version()).map(drop)
-    }
-
-    /// The most rows of a query that has no LIMIT of its own. What a statement reads to change rows
-    /// is not limited.
-    pub(super) fn select_limit(&self) -> Option<u64> {
-        let rows = self.variables.count("sql_select_limit");
-        (rows < u64::MAX).then_some(rows)
     }
 
     /// The link on the session's own connection to which a query belongs; `None` where it may run
@@ -151,19 +144,12 @@ impl Session {
     /// The link of the current database, for a query without tables that calls a stored function
     /// while the session has something that the function may read or change.
     fn link_of_stored(&self, sql: &str) -> Option<Link> {
-        let database = self.database.as_deref().filter(|it| !self.engine.native().has(it))?;
+        let database = self.settings.database().filter(|it| !self.engine.native().has(it))?;
         let link = self.engine.links().database(database).ok()??.link;
         let has_state = self.transaction.is_open()
-            || self.is_implicit()
+            || self.settings.reads_begin_transactions()
             || self.transaction.holds_state_on(link.name());
-        (has_state && pelorus_query::calls_stored(sql, self.mode)).then_some(link)
-    }
-
-    /// Whether every query begins a transaction. What `autocommit = 0` makes of reads before the
-    /// first write is the user's choice.
-    fn is_implicit(&self) -> bool {
-        !self.variables.is_on("autocommit")
-            && self.variables.get("pelorus_parallel_reads").text() == "AUTOCOMMIT"
+        (has_state && pelorus_query::calls_stored(sql, self.settings.mode())).then_some(link)
     }
 
     /// Whether a query belongs on the session's own connection: inside a transaction, with locks,
@@ -175,7 +161,7 @@ impl Session {
         if locking || self.transaction.is_bound() {
             return Ok(true);
         }
-        if self.transaction.is_open() || self.is_implicit() {
+        if self.transaction.is_open() || self.settings.reads_begin_transactions() {
             return Ok(true);
         }
         if !self.transaction.holds_state() {
@@ -193,7 +179,7 @@ impl Session {
     /// A name that two links show is refused before anything is planned.
     fn check_ambiguous(&self, tables: &[TableName]) -> Result<()> {
         for table in tables {
-            if let Some(database) = table.database.as_deref().or(self.database.as_deref())
+            if let Some(database) = table.database.as_deref().or(self.settings.database())
                 && !self.engine.native().has(database)
             {
                 self.engine.links().database(database)?;
@@ -209,7 +195,7 @@ impl Session {
         sql: &str,
         format: RowFormat,
     ) -> Result<Outcome> {
-        self.query_here_at_most(view, sql, self.select_limit(), format).await
+        self.query_here_at_most(view, sql, self.settings.select_limit(), format).await
     }
 
     /// Plans and runs a query here, again while tables that it reads are being altered.
@@ -264,9 +250,10 @@ impl Session {
         };
         let result = pelorus_query::run(context, sql, form).await?;
         for (code, message) in result.warnings {
-            self.diagnostics.warn(code, message);
+            self.statement.diagnostics().warn(code, message);
         }
-        let rows = stream::blocks(result.rows, context.eval.clone(), self.diagnostics.clone());
+        let rows =
+            stream::blocks(result.rows, context.eval.clone(), self.statement.diagnostics().clone());
         Ok(ResultSet { columns: result.columns, rows })
     }
 
@@ -279,7 +266,7 @@ impl Session {
     /// handles its locks, or only describes it.
     pub(super) fn context_of_query(&self, view: &Arc<View>) -> QueryContext {
         let mut context = self.context(view);
-        context.options.select_limit = self.select_limit();
+        context.options.select_limit = self.settings.select_limit();
         context.options.ignores_locks = true;
         context
     }
@@ -291,14 +278,15 @@ impl Session {
         mirrored: Option<Arc<Mirrored>>,
     ) -> QueryContext {
         let default = PlanOptions::default();
-        let streams = usize::try_from(self.variables.count("pelorus_streams")).unwrap_or(0);
-        let memory = usize::try_from(self.variables.count("pelorus_query_memory"));
+        let streams =
+            usize::try_from(self.settings.variables().count("pelorus_streams")).unwrap_or(0);
+        let memory = usize::try_from(self.settings.variables().count("pelorus_query_memory"));
         let options = PlanOptions {
             streams: if streams == 0 { self.engine.cores().max(2) } else { streams },
-            split_rows_min: self.variables.count("pelorus_min_split_rows"),
+            split_rows_min: self.settings.variables().count("pelorus_min_split_rows"),
             memory_bytes: memory.unwrap_or(default.memory_bytes),
-            only_full_group_by: self.has_sql_mode("ONLY_FULL_GROUP_BY"),
-            real_as_float: self.has_sql_mode("REAL_AS_FLOAT"),
+            only_full_group_by: self.settings.has_sql_mode("ONLY_FULL_GROUP_BY"),
+            real_as_float: self.settings.has_sql_mode("REAL_AS_FLOAT"),
             ..default
         };
         let mut eval = self.eval_context(view);
@@ -308,13 +296,13 @@ impl Session {
             eval.of_mariadb = mirrored.of == Some(Flavour::MariaDb);
         }
         QueryContext {
-            database: self.database.clone(),
+            database: self.settings.database().map(str::to_owned),
             copies_of: mirrored.as_ref().and_then(|it| it.of),
             catalog: Arc::new(SessionCatalog::new(view.clone(), mirrored)),
             variables: view.clone(),
             eval: Arc::new(eval),
             settings: self.link_settings(),
-            mode: self.mode,
+            mode: self.settings.mode(),
             options,
             scratch: self.engine.scratch(),
             memory: self.engine.memory().statements().clone(),
@@ -327,90 +315,76 @@ impl Session {
         StageMemory::new(self.engine.memory().statements())
     }
 
-    /// Whether CHAR columns show their spaces, which they do on servers only.
-    pub(super) fn pads_char(&self) -> bool {
-        self.has_sql_mode("PAD_CHAR_TO_FULL_LENGTH")
-    }
-
-    pub(super) fn has_sql_mode(&self, word: &str) -> bool {
-        self.variables.get("sql_mode").text().split(',').any(|mode| mode == word)
-    }
-
     /// The settings that linked servers receive. Defaults are omitted where servers differ: the
     /// zone `SYSTEM` is the server's own, and MariaDB has no `utf8mb4_0900_ai_ci`.
     pub(super) fn link_settings(&self) -> SessionSettings {
-        let text = |name| self.variables.get(name).text().to_owned();
+        let text = |name| self.settings.variables().get(name).text().to_owned();
         let zone = text("time_zone");
-        let timestamp = match self.variables.get("timestamp") {
+        let timestamp = match self.settings.variables().get("timestamp") {
             VarValue::Double(moment) if moment > 0.0 => Some(moment),
             _ => None,
         };
         SessionSettings {
             // A prepared statement is read as it was when it was prepared.
-            sql_mode: Some(self.mode.within(self.variables.get("sql_mode").text())),
+            sql_mode: Some(
+                self.settings.mode().within(self.settings.variables().get("sql_mode").text()),
+            ),
             time_zone: (zone != "SYSTEM").then_some(zone),
             collation_connection: self.link_collation(),
             database: None,
             timestamp,
             read_only: self.only_reads(),
-            others: self.variables.relayed(),
+            others: self.settings.variables().relayed(),
         }
     }
 
     /// The collation of literals on linked servers, whose connections speak utf8mb4.
     fn link_collation(&self) -> Option<String> {
-        let name = self.variables.get("collation_connection");
+        let name = self.settings.variables().get("collation_connection");
         let collation = Collation::by_name(name.text())?;
         let is_utf8mb4 = collation.charset() == "utf8mb4";
         (is_utf8mb4 && collation != collation::UTF8MB4_0900_AI_CI).then(|| collation.name())
     }
 
     pub(super) fn eval_context(&self, view: &View) -> EvalContext {
-        let collation = self.variables.get("collation_connection");
-        let small = |name| u8::try_from(self.variables.count(name)).unwrap_or(u8::MAX);
-        let moment = match self.variables.get("timestamp") {
+        let small = |name| u8::try_from(self.settings.variables().count(name)).unwrap_or(u8::MAX);
+        let moment = match self.settings.variables().get("timestamp") {
             #[expect(clippy::cast_possible_truncation, reason = "checked against 2^32 seconds")]
             VarValue::Double(moment) if moment > 0.0 => (moment * 1e6) as i64,
             _ => view.now_micros,
         };
         let mut context = EvalContext::default();
         context.now_micros = moment;
-        context.time_zone = self.time_zone();
+        context.time_zone = self.settings.time_zone(self.engine.zone().zone);
         context.system_time_zone = self.engine.zone().zone;
-        context.collation =
-            Collation::by_name(collation.text()).unwrap_or(collation::UTF8MB4_0900_AI_CI);
+        context.collation = self.settings.connection_collation();
         context.sql_mode = self.eval_sql_mode();
         context.div_precision_increment = small("div_precision_increment");
-        context.group_concat_max_len = self.variables.count("group_concat_max_len");
-        context.max_allowed_packet = self.variables.count("max_allowed_packet");
+        context.group_concat_max_len = self.settings.variables().count("group_concat_max_len");
+        context.max_allowed_packet = self.settings.variables().count("max_allowed_packet");
         context.default_week_format = small("default_week_format");
         context.user = view.user.clone();
         context.current_user = format!("{}@{}", view.account.user, view.account.host);
         context.connection_id = view.id;
         context.database = view.database.clone();
         context.version = self.engine.server_version();
-        context.has_parameters = self.has_parameters;
-        let texts = usize::try_from(self.variables.count("pelorus_query_memory"));
+        context.has_parameters = self.statement.has_parameters();
+        let texts = usize::try_from(self.settings.variables().count("pelorus_query_memory"));
         let texts = texts.unwrap_or(usize::MAX).max(pelorus_query::LEAST_MEMORY);
         context.memory = self.engine.memory().statements().part("pelorus_query_memory", texts);
         context
     }
 
-    pub(super) fn time_zone(&self) -> TimeZone {
-        let zone = self.variables.get("time_zone");
-        check::zone(zone.text()).unwrap_or(self.engine.zone().zone)
-    }
-
     fn eval_sql_mode(&self) -> SqlMode {
         SqlMode {
-            error_for_division_by_zero: self.has_sql_mode("ERROR_FOR_DIVISION_BY_ZERO"),
-            no_unsigned_subtraction: self.has_sql_mode("NO_UNSIGNED_SUBTRACTION"),
-            no_zero_date: self.has_sql_mode("NO_ZERO_DATE"),
-            no_zero_in_date: self.has_sql_mode("NO_ZERO_IN_DATE"),
-            no_backslash_escapes: self.mode.no_backslash_escapes,
-            pad_char_to_full_length: self.pads_char(),
-            time_truncate_fractional: self.has_sql_mode("TIME_TRUNCATE_FRACTIONAL"),
-            allow_invalid_dates: self.has_sql_mode("ALLOW_INVALID_DATES"),
+            error_for_division_by_zero: self.settings.has_sql_mode("ERROR_FOR_DIVISION_BY_ZERO"),
+            no_unsigned_subtraction: self.settings.has_sql_mode("NO_UNSIGNED_SUBTRACTION"),
+            no_zero_date: self.settings.has_sql_mode("NO_ZERO_DATE"),
+            no_zero_in_date: self.settings.has_sql_mode("NO_ZERO_IN_DATE"),
+            no_backslash_escapes: self.settings.mode().no_backslash_escapes,
+            pad_char_to_full_length: self.settings.pads_char(),
+            time_truncate_fractional: self.settings.has_sql_mode("TIME_TRUNCATE_FRACTIONAL"),
+            allow_invalid_dates: self.settings.has_sql_mode("ALLOW_INVALID_DATES"),
         }
     }
 
@@ -449,7 +423,7 @@ impl Session {
         if let Some(located) = self.with_user_locks(view, &sql).await? {
             sql = located;
         }
-        let tables = pelorus_sql::statement::references(&sql, self.mode).tables;
+        let tables = pelorus_sql::statement::references(&sql, self.settings.mode()).tables;
         if self.names_native(&tables) {
             self.join_native(&view.native.pin, false)?;
         }

@@ -7,11 +7,12 @@ use pelorus_functions::Value;
 use pelorus_result::scalar::{Typed, for_variable, text_of};
 use pelorus_sql::statement::{Assignment, Charset, Isolation, Scope, SetValue, Target};
 use pelorus_sql::{TokenKind, literal};
-use pelorus_types::{Collation, ColumnType, collation};
+use pelorus_types::ColumnType;
 
 use super::Session;
 use super::primary_connection::variable_name;
-use super::statement_snapshot::{UserVariable, View, user_variable};
+use super::state::user_variables::user_variable;
+use super::statement_snapshot::View;
 use crate::api::{Done, Outcome};
 use crate::info::InfoTables;
 use crate::variables::check::{check_charset, convert, find_collation, wrong_value};
@@ -28,14 +29,15 @@ impl Session {
         view: &Arc<View>,
         assignments: &[Assignment],
     ) -> Result<Outcome> {
-        let before = (self.variables.clone(), self.user_variables.clone(), self.last_insert_id);
+        let before = (self.settings.save(), self.statement.last_insert_id());
         for assignment in assignments {
             if let Err(error) = self.assign(view, assignment).await {
-                (self.variables, self.user_variables, self.last_insert_id) = before;
+                self.settings.restore(before.0);
+                self.statement.set_last_insert_id(before.1);
                 return Err(error);
             }
         }
-        self.settings_changed();
+        self.settings.variables_changed();
         Ok(Outcome::Done(Done::default()))
     }
 
@@ -43,7 +45,7 @@ impl Session {
         match assignment {
             Assignment::User { name, expression } => {
                 let (value, ty) = self.evaluate(view, expression).await?;
-                self.set_user_variable(name, for_variable(value, ty))
+                self.settings.set_user_variable(name, for_variable(value, ty))
             }
             Assignment::Variable { scope, name, value } => {
                 self.set_variable(view, *scope, name, value).await
@@ -57,17 +59,6 @@ impl Session {
             }
             Assignment::Other(words) => Err(Error::unsupported(format_args!("SET {words}"))),
         }
-    }
-
-    /// Sets a user variable.
-    ///
-    /// # Errors
-    /// A session without memory for the value (1041).
-    pub(super) fn set_user_variable(&mut self, name: &str, value: Typed) -> Result<()> {
-        let name = name.to_lowercase();
-        let value = Arc::new(UserVariable::new(&name, value, &self.memory)?);
-        Arc::make_mut(&mut self.user_variables).insert(name.into(), value);
-        Ok(())
     }
 
     async fn set_variable(
@@ -95,7 +86,7 @@ impl Session {
     }
 
     fn set_global(&mut self, variable: &'static Variable, value: Option<VarValue>) -> Result<()> {
-        if self.read_only {
+        if self.identity.is_read_only() {
             return Err(Error::new(
                 Code::SpecificAccessDenied,
                 "Access denied; you need (at least one of) the SUPER or SYSTEM_VARIABLES_ADMIN \
@@ -125,7 +116,7 @@ impl Session {
     fn warn_of_isolation(&self, variable: &Variable, value: &VarValue) {
         let is_wanted = variable.name == "transaction_isolation" && value.text() == "SERIALIZABLE";
         if is_wanted && !self.engine.native().databases().is_empty() {
-            self.diagnostics.warn(
+            self.statement.diagnostics().warn(
                 Code::NotSupportedYet.errno(),
                 "SERIALIZABLE holds for linked servers; transactions of native tables have snapshot \
                  isolation: what they read may change before they commit, what they write may not",
@@ -141,13 +132,13 @@ impl Session {
             convert(variable, value)?;
         }
         let is_ours = |name: &str| self.engine.native().has(name) || InfoTables::is_schema(name);
-        if self.database.as_deref().is_some_and(|name| !is_ours(name)) {
+        if self.settings.database().is_some_and(|name| !is_ours(name)) {
             return Err(Error::unsupported(
                 "SET GLOBAL gtid_purged for a linked server; set it there, or dump with \
                  --set-gtid-purged=OFF",
             ));
         }
-        self.diagnostics.warn(
+        self.statement.diagnostics().warn(
             Code::NotSupportedYet.errno(),
             "gtid_purged has no effect: Pelorus writes no binlog of native tables",
         );
@@ -161,11 +152,11 @@ impl Session {
     ) -> Result<()> {
         match (variable.name, &value) {
             ("last_insert_id" | "identity", Some(VarValue::UInt(id))) => {
-                self.last_insert_id = *id;
+                self.statement.set_last_insert_id(*id);
                 return Ok(());
             }
             ("last_insert_id" | "identity", Some(VarValue::Int(id))) => {
-                self.last_insert_id = u64::try_from(*id).unwrap_or(0);
+                self.statement.set_last_insert_id(u64::try_from(*id).unwrap_or(0));
                 return Ok(());
             }
             ("transaction_isolation" | "transaction_read_only", _)
@@ -175,13 +166,13 @@ impl Session {
             }
             _ => {}
         }
-        let old_autocommit = self.variables.get("autocommit");
+        let old_autocommit = self.settings.variables().get("autocommit");
         match value {
-            None => self.variables.reset(variable, self.engine.globals())?,
+            None => self.settings.reset_variable(variable, self.engine.globals())?,
             Some(value) => {
-                let note = self.variables.set(variable, &value)?;
+                let note = self.settings.set_variable(variable, &value)?;
                 self.note_truncation(note);
-                self.warn_of_isolation(variable, &self.variables.get(variable.name));
+                self.warn_of_isolation(variable, &self.settings.variables().get(variable.name));
             }
         }
         self.after_set(variable.name, &old_autocommit).await
@@ -191,20 +182,20 @@ impl Session {
     async fn after_set(&mut self, name: &str, old_autocommit: &VarValue) -> Result<()> {
         match name {
             "autocommit" => {
-                let on = self.variables.is_on("autocommit");
-                self.variables.put("autocommit", old_autocommit.clone());
+                let on = self.settings.variables().is_on("autocommit");
+                self.settings.put_variable("autocommit", old_autocommit.clone());
                 self.set_autocommit(on).await?;
             }
             // A connection collation and charset always belong together.
             "collation_connection" => {
-                let name = self.variables.get("collation_connection");
+                let name = self.settings.variables().get("collation_connection");
                 let charset = find_collation(name.text())?.charset().to_owned();
-                self.variables.put("character_set_connection", VarValue::Text(charset));
+                self.settings.put_variable("character_set_connection", VarValue::Text(charset));
             }
             "character_set_connection" => {
-                let name = self.variables.get("character_set_connection");
+                let name = self.settings.variables().get("character_set_connection");
                 let collation = check_charset(name.text())?.name();
-                self.variables.put("collation_connection", VarValue::Text(collation));
+                self.settings.put_variable("collation_connection", VarValue::Text(collation));
             }
             _ => {}
         }
@@ -213,7 +204,7 @@ impl Session {
 
     fn note_truncation(&self, note: Option<String>) {
         if let Some(text) = note {
-            self.diagnostics.warn(TRUNCATED, text);
+            self.statement.diagnostics().warn(TRUNCATED, text);
         }
     }
 
@@ -240,21 +231,21 @@ impl Session {
         let text = VarValue::Text(charset);
         // The first one refuses charsets that a client cannot have.
         for name in ["character_set_client", "character_set_results", "character_set_connection"] {
-            self.variables.set(find(name)?, &text)?;
+            self.settings.set_variable(find(name)?, &text)?;
         }
-        self.variables.put("collation_connection", VarValue::Text(collation.name()));
+        self.settings.put_variable("collation_connection", VarValue::Text(collation.name()));
         Ok(())
     }
 
     /// `SET CHARACTER SET`: the connection gets the charset of the database.
     fn set_character_set(&mut self, charset: &Charset) -> Result<()> {
         let charset = VarValue::Text(self.named_charset(charset)?);
-        self.variables.set(find("character_set_client")?, &charset)?;
-        self.variables.set(find("character_set_results")?, &charset)?;
-        let database = self.variables.get("character_set_database");
-        let collation = self.variables.get("collation_database");
-        self.variables.put("character_set_connection", database);
-        self.variables.put("collation_connection", collation);
+        self.settings.set_variable(find("character_set_client")?, &charset)?;
+        self.settings.set_variable(find("character_set_results")?, &charset)?;
+        let database = self.settings.variables().get("character_set_database");
+        let collation = self.settings.variables().get("collation_database");
+        self.settings.put_variable("character_set_connection", database);
+        self.settings.put_variable("collation_connection", collation);
         Ok(())
     }
 
@@ -301,7 +292,7 @@ impl Session {
             if target == Target::Global {
                 self.set_global(variable, Some(value))?;
             } else {
-                self.variables.set(variable, &value)?;
+                self.settings.set_variable(variable, &value)?;
                 self.warn_of_isolation(variable, &value);
             }
         }
@@ -311,7 +302,7 @@ impl Session {
     /// The value of a single literal or variable, which most expressions of `SET` are; anything
     /// else gives `None` and is planned as a query.
     pub(super) fn simple_value(&self, view: &View, expression: &str) -> Result<Option<Typed>> {
-        let tokens = pelorus_sql::tokens(expression, self.mode);
+        let tokens = pelorus_sql::tokens(expression, self.settings.mode());
         let (negative, token) = match tokens.as_slice() {
             [token] => (false, token),
             [minus, token] if minus.is_symbol(expression, "-") => (true, token),
@@ -322,19 +313,18 @@ impl Session {
             TokenKind::Integer => integer(text, negative),
             _ if negative => None,
             TokenKind::Text => {
-                let value = literal::text_of_token(text, self.mode);
-                let name = self.variables.get("collation_connection");
-                let collation =
-                    Collation::by_name(name.text()).unwrap_or(collation::UTF8MB4_0900_AI_CI);
+                let value = literal::text_of_token(text, self.settings.mode());
+                let collation = self.settings.connection_collation();
                 let chars = u32::try_from(value.chars().count()).unwrap_or(u32::MAX);
                 Some((Value::Text(value), ColumnType::varchar(chars, collation)))
             }
             TokenKind::Word if text.eq_ignore_ascii_case("NULL") => {
                 Some((Value::Null, ColumnType::null()))
             }
-            TokenKind::UserVariable => {
-                Some(user_variable(&view.user_variables, &variable_name(text, self.mode)))
-            }
+            TokenKind::UserVariable => Some(user_variable(
+                &view.user_variables,
+                &variable_name(text, self.settings.mode()),
+            )),
             TokenKind::SystemVariable => {
                 let (global, name) = system_name(text);
                 let (value, ty) = view.read_variable(&name, global)?;

@@ -154,7 +154,7 @@ impl Session {
                 self.finish_show(view, grid, 0, show, format).await
             }
             Home::Linked(database) => {
-                let text = remote::in_database(show, &database, self.mode)?;
+                let text = remote::in_database(show, &database, self.settings.mode())?;
                 let outcome = self.relay_show(&database, &text, format).await?;
                 let renamed = database.local != database.remote;
                 Ok(if renamed { with_local_name(outcome, &database) } else { outcome })
@@ -169,7 +169,7 @@ impl Session {
             .as_deref()
             .or_else(|| show.table.as_ref().and_then(|table| table.database.as_deref()));
         let name = named
-            .or(self.database.as_deref())
+            .or(self.settings.database())
             .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))?;
         if InfoTables::is_schema(name) {
             return Ok(Home::Own(name.to_ascii_lowercase()));
@@ -195,7 +195,7 @@ impl Session {
         }
         let mut settings = self.link_settings();
         settings.database = self.remote_database(link).or_else(|| Some(database.remote.clone()));
-        relay(link, &settings, sql, format, &self.diagnostics).await
+        relay(link, &settings, sql, format, self.statement.diagnostics()).await
     }
 
     /// `SHOW WARNINGS` after a statement that ran on the session's own connection.
@@ -205,9 +205,9 @@ impl Session {
             Some(link) => {
                 let text = remote::conditions(show);
                 // What they are was counted when they came.
-                let own = std::mem::take(&mut self.diagnostics);
+                let own = self.statement.replace_diagnostics(Diagnostics::default());
                 let outcome = self.on_pinned(&link, &text, format, false).await;
-                self.diagnostics = own;
+                self.statement.replace_diagnostics(own);
                 self.transaction.warnings_on = Some(name);
                 outcome
             }

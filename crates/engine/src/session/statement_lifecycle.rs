@@ -1,15 +1,13 @@
 //! The lifecycle of a statement: privileges, kill, time limit, warnings and counters.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pelorus_env::{Reservation, StageMemory, blocking, check_stage_memory};
 use pelorus_error::{Code, Error, Result};
 use pelorus_result::kill::Stop;
 use pelorus_sql::statement::{
-    DdlAction, Explain, ExplainTarget, Prepare, PrepareSource, ShowKind, TableName, WriteKind,
-    timed,
+    DdlAction, Explain, ExplainTarget, Prepare, PrepareSource, ShowKind, WriteKind, timed,
 };
 use pelorus_sql::{Mode, Statement};
 
@@ -38,14 +36,13 @@ impl Session {
         let counters = &self.process.counters;
         count(&counters.questions);
         count(&counters.queries);
-        self.stop = Stop::of(self.handle());
-        // Ordering: the same task has set it.
-        if self.stopped_early.swap(false, Ordering::Relaxed) {
+        self.statement.begin(Stop::of(self.handle()));
+        if self.statement.take_stopped_early() {
             return self.failed_early(Error::interrupted());
         }
-        let own_limit = timed(sql, self.mode);
+        let own_limit = timed(sql, self.settings.mode());
         let sql = own_limit.map_or(sql, |(_, rest)| rest);
-        let statement = match self.classified(sql, &self.stop) {
+        let statement = match self.classified(sql, self.statement.stop()) {
             Ok(statement) => statement,
             Err(error) => return self.failed_early(error),
         };
@@ -60,7 +57,8 @@ impl Session {
             }
             None => self.time_limit(&statement),
         };
-        let limits = Limits { stop: self.stop.clone(), time, is_own: own_limit.is_some() };
+        let limits =
+            Limits { stop: self.statement.stop().clone(), time, is_own: own_limit.is_some() };
         // Servers are asked here, too: a kill need not wait for them.
         let settled = tokio::select! {
             biased;
@@ -84,13 +82,13 @@ impl Session {
         self.leave_prepared();
         match outcome {
             Ok(Outcome::Rows(set)) => {
-                self.row_count = -1;
-                let diagnostics = self.diagnostics.clone();
+                self.statement.has_no_row_count();
+                let diagnostics = self.statement.diagnostics().clone();
                 Ok(Outcome::Rows(guard(set, limits, diagnostics, running)))
             }
             Ok(Outcome::Done(mut done)) => {
-                self.row_count = i64::try_from(done.affected_rows).unwrap_or(i64::MAX);
-                done.warnings = done.warnings.max(self.diagnostics.packet_count());
+                self.statement.count_rows(done.affected_rows);
+                done.warnings = done.warnings.max(self.statement.diagnostics().packet_count());
                 Ok(Outcome::Done(done))
             }
             Ok(outcome @ Outcome::File(_)) => {
@@ -118,7 +116,7 @@ impl Session {
     async fn settle(&mut self, sql: &str, statement: &Statement) -> Result<()> {
         self.settle_transaction().await?;
         self.learn_found_rows(statement).await?;
-        if self.insert_id_on.is_some() && shows_insert_id(sql, statement) {
+        if self.transaction.insert_id_on.is_some() && shows_insert_id(sql, statement) {
             self.learn_insert_id().await?;
         }
         Ok(())
@@ -126,8 +124,8 @@ impl Session {
 
     /// Clears the diagnostics of the previous statement.
     pub(super) fn begin_diagnostics(&mut self) {
-        let limit = usize::try_from(self.variables.count("max_error_count"));
-        self.diagnostics.begin(limit.unwrap_or(usize::MAX));
+        let conditions_max = self.settings.variables().count("max_error_count");
+        self.statement.begin_diagnostics(conditions_max);
         self.transaction.forget_warnings();
     }
 
@@ -138,8 +136,7 @@ impl Session {
     }
 
     fn failed(&mut self, error: Error) -> Result<Outcome> {
-        self.row_count = -1;
-        self.diagnostics.error(&error);
+        self.statement.fail(&error);
         if error.code() == Code::Internal {
             tracing::error!(
                 session = self.id(),
@@ -192,33 +189,25 @@ impl Session {
         Arc::new(View {
             engine: self.engine.clone(),
             id: self.id(),
-            user: format!("{}@{}", self.login.user, self.host()),
-            account: self.account.clone(),
-            read_only: self.read_only,
-            database: self.database.clone(),
-            variables: self.variables.clone(),
-            user_variables: self.user_variables.clone(),
-            warning_count: self.diagnostics.count(),
-            error_count: self.diagnostics.errors(),
-            found_rows: self.diagnostics.found_rows(),
-            last_insert_id: self.last_insert_id,
-            row_count: self.row_count,
+            user: self.identity.user(),
+            account: self.identity.account().clone(),
+            read_only: self.identity.is_read_only(),
+            database: self.settings.database().map(str::to_owned),
+            variables: self.settings.variables().clone(),
+            user_variables: Arc::clone(self.settings.user_variables()),
+            warning_count: self.statement.diagnostics().count(),
+            error_count: self.statement.diagnostics().errors(),
+            found_rows: self.statement.diagnostics().found_rows(),
+            last_insert_id: self.statement.last_insert_id(),
+            row_count: self.statement.row_count(),
             now_micros: i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX),
             native: self.native_reads(),
-            time_zone: self.time_zone(),
+            time_zone: self.settings.time_zone(self.engine.zone().zone),
         })
     }
 
-    /// Where the client comes from, as `USER()` says it.
-    fn host(&self) -> String {
-        match self.login.peer.map(|peer| peer.ip().to_canonical()) {
-            Some(address) if !address.is_loopback() => address.to_string(),
-            _ => "localhost".to_owned(),
-        }
-    }
-
     fn show_running(&self, command: &'static str, statement: &Statement, sql: &str) -> Running {
-        let info = if has_secret(statement, self.mode) {
+        let info = if has_secret(statement, self.settings.mode()) {
             "(statement with a password)".to_owned()
         } else {
             sql.chars().take(INFO_CHARS_MAX).collect()
@@ -235,7 +224,7 @@ impl Session {
 
     /// `max_execution_time` holds for SELECT only.
     fn time_limit(&self, statement: &Statement) -> Option<Duration> {
-        let milliseconds = self.variables.count("max_execution_time");
+        let milliseconds = self.settings.variables().count("max_execution_time");
         (milliseconds > 0 && matches!(statement, Statement::Query(_)))
             .then(|| Duration::from_millis(milliseconds))
     }
@@ -243,11 +232,12 @@ impl Session {
     /// Refuses statements that read-only accounts may not run, when they are prepared and when they
     /// run.
     pub(super) fn check_account(&mut self, statement: &Statement) -> Result<()> {
-        if let Some(account) = self.engine.accounts().get(&self.account) {
-            self.read_only = account.read_only;
-        }
+        self.identity.refresh_rights(self.engine.accounts());
         let locks = matches!(statement, Statement::Query(facts) if facts.locking);
-        if self.read_only && (statement.is_write() || locks) && !is_own_password(statement) {
+        if self.identity.is_read_only()
+            && (statement.is_write() || locks)
+            && !is_own_password(statement)
+        {
             return Err(self.denied(statement));
         }
         Ok(())
@@ -278,7 +268,7 @@ impl Session {
     /// too: for the account's sake, the server's or the transaction's.
     pub(super) fn only_reads(&self) -> bool {
         let globals = self.engine.globals();
-        self.read_only
+        self.identity.is_read_only()
             || self.transaction_is_read_only()
             || READ_ONLY.iter().any(|name| globals.get(name).is_on())
     }
@@ -286,13 +276,17 @@ impl Session {
     /// The error of a read-only account for a statement that may change something.
     fn denied(&self, statement: &Statement) -> Error {
         match statement {
-            Statement::Write(write) => self.denied_on(write_word(write.kind), write.tables.first()),
-            Statement::Ddl(ddl) => self.denied_on(ddl_word(ddl.action), ddl.names.first()),
+            Statement::Write(write) => {
+                self.identity.table_denied(write_word(write.kind), write.tables.first())
+            }
+            Statement::Ddl(ddl) => {
+                self.identity.table_denied(ddl_word(ddl.action), ddl.names.first())
+            }
             Statement::Query(facts) if facts.locking => {
-                self.denied_on("SELECT with locking clause", facts.tables.first())
+                self.identity.table_denied("SELECT with locking clause", facts.tables.first())
             }
             Statement::LockTables(tables) => {
-                self.denied_on("LOCK TABLES", tables.first().map(|(table, _)| table))
+                self.identity.table_denied("LOCK TABLES", tables.first().map(|(table, _)| table))
             }
             Statement::Explain(Explain { target: ExplainTarget::Statement(_, inner), .. }) => {
                 self.denied(inner)
@@ -302,19 +296,10 @@ impl Session {
                 format!(
                     "Access denied; account {} is READ ONLY, and this statement needs one that may \
                      change things",
-                    self.account
+                    self.identity.account()
                 ),
             ),
         }
-    }
-
-    /// Error 1142.
-    pub(super) fn denied_on(&self, command: &str, table: Option<&TableName>) -> Error {
-        let table = table.map_or("", |table| table.name.as_str());
-        Error::new(
-            Code::TableAccessDenied,
-            format!("{command} command denied to user {} for table '{table}'", self.account),
-        )
     }
 
     fn count_statement(&self, statement: &Statement) {
@@ -346,7 +331,7 @@ impl Session {
     /// Reads what a statement is.
     pub(super) fn classified(&self, sql: &str, stop: &Stop) -> Result<Statement> {
         let memory = self.stage_memory();
-        read_long(sql, stop, &memory, || pelorus_sql::classify(sql, self.mode))?
+        read_long(sql, stop, &memory, || pelorus_sql::classify(sql, self.settings.mode()))?
     }
 }
 

@@ -1,56 +1,22 @@
 //! The statement snapshot: the session's state as one statement sees it, which queries may keep
 //! while they run.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{TimeZone, Value};
 use pelorus_native::{NativeReads, NativeView};
 use pelorus_query::{AsOf, Catalog, Database, NativeDatabase, NativeTable, Variables};
-use pelorus_result::scalar::{Typed, unset};
+use pelorus_result::scalar::Typed;
 use pelorus_types::{ColumnType, collation};
 
+use super::state::user_variables::{UserVariables, user_variable};
 use crate::accounts::AccountName;
 use crate::engine::Engine;
 use crate::info::InfoTables;
 use crate::mirror::answering::Mirrored;
 use crate::mirror::filter;
 use crate::variables::{Scope, SessionVariables, VarValue, Variable, find};
-
-/// User variables by name in lower case. Snapshots share the values.
-pub(crate) type UserVariables = BTreeMap<Arc<str>, Arc<UserVariable>>;
-
-/// The value of a user variable.
-#[derive(Debug)]
-pub(crate) struct UserVariable {
-    pub(crate) value: Typed,
-    _memory: Reservation,
-}
-
-impl UserVariable {
-    /// A value that a session's memory has room for.
-    ///
-    /// # Errors
-    /// 1041.
-    pub(crate) fn new(name: &str, value: Typed, memory: &Account) -> Result<Self> {
-        /// The overhead of a variable apart from name and value.
-        const OVERHEAD: usize = 256;
-        let bytes = match &value.0 {
-            Value::Text(text) => text.len(),
-            Value::Bytes(bytes) => bytes.len(),
-            _ => 0,
-        };
-        let memory = memory.reserve(OVERHEAD + name.len() + bytes);
-        Ok(Self { value, _memory: memory.map_err(Error::out_of_memory)? })
-    }
-}
-
-/// The value of a user variable, which may never have been set.
-pub(crate) fn user_variable(variables: &UserVariables, name: &str) -> Typed {
-    variables.get(name.to_lowercase().as_str()).map_or_else(unset, |it| it.value.clone())
-}
 
 /// The session as of the beginning of a statement.
 #[derive(Clone, Debug)]

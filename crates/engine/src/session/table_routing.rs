@@ -63,7 +63,7 @@ impl Session {
             if is_dual {
                 continue;
             }
-            let database = self.database_of(table)?;
+            let database = self.settings.database_of(table)?;
             self.place_database(&mut place, database)?;
         }
         Ok(place)
@@ -72,7 +72,7 @@ impl Session {
     /// Renews the list of the linked servers' databases, for the tables of a statement. An unknown
     /// database may have been created a moment ago: then the servers are asked at once.
     pub(super) async fn refresh_links(&self, tables: &[TableName]) {
-        let databases = tables.iter().filter_map(|table| self.database_of(table).ok());
+        let databases = tables.iter().filter_map(|table| self.settings.database_of(table).ok());
         let databases: Vec<&str> = databases.collect();
         self.refresh_links_for(&databases).await;
     }
@@ -91,18 +91,9 @@ impl Session {
         }
     }
 
-    /// The database of a table as the session means it.
-    pub(super) fn database_of<'a>(&'a self, table: &'a TableName) -> Result<&'a str> {
-        table
-            .database
-            .as_deref()
-            .or(self.database.as_deref())
-            .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))
-    }
-
     /// Whether a table is in a native database.
     pub(super) fn is_native(&self, table: &TableName) -> bool {
-        self.database_of(table).is_ok_and(|database| self.engine.native().has(database))
+        self.settings.database_of(table).is_ok_and(|database| self.engine.native().has(database))
     }
 
     /// Whether one of some tables is in a native database.
@@ -134,7 +125,7 @@ impl Session {
         if place.renamed.is_empty() {
             return Ok(());
         }
-        let references = pelorus_sql::statement::references(sql, self.mode);
+        let references = pelorus_sql::statement::references(sql, self.settings.mode());
         let qualified = |name: &str| {
             references.qualifiers.iter().any(|qualifier| qualifier.eq_ignore_ascii_case(name))
                 || references.tables.iter().any(|table| {
@@ -152,7 +143,7 @@ impl Session {
 
     /// The current database by its name on a server; `None` when it is not there.
     pub(super) fn remote_database(&self, link: &Link) -> Option<String> {
-        let current = self.database.as_deref()?;
+        let current = self.settings.database()?;
         let found = self.engine.links().database(current).ok()??;
         (found.link.name() == link.name()).then_some(found.remote)
     }

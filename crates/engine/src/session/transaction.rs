@@ -1,7 +1,7 @@
 //! Transactions. A transaction runs on one linked server or on native tables, chosen by the first
 //! statement that needs a table; each session has at most one connection of its own to each server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
@@ -39,6 +39,12 @@ pub(super) struct Transaction {
     pub(super) next_read_only: Option<bool>,
     /// The link whose own connection ran the latest statement; it has its warnings.
     pub(super) warnings_on: Option<String>,
+    /// The link whose own connection has written a row with an AUTO_INCREMENT column since: only
+    /// the server knows whether it has made the number, or the statement.
+    pub(super) insert_id_on: Option<String>,
+    /// Linked servers that something was written to since their mirrors were last seen to have it,
+    /// by their names in lower case.
+    pub(super) wrote_to: BTreeSet<String>,
     /// The link whose own connection knows the `FOUND_ROWS()` of the latest query.
     pub(super) found_rows_on: Option<String>,
 }
@@ -76,6 +82,12 @@ pub(super) struct Own {
 }
 
 impl Transaction {
+    /// Rolls back, and gives up connections and locks. What was written to servers stays written.
+    pub(super) fn reset(&mut self) {
+        let wrote_to = std::mem::take(&mut self.wrote_to);
+        *self = Self { wrote_to, ..Self::default() };
+    }
+
     /// Whether a transaction is open.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
@@ -114,8 +126,8 @@ impl Session {
             Some(open) => open
                 .begin
                 .read_only
-                .unwrap_or_else(|| self.variables.is_on("transaction_read_only")),
-            None => self.variables.is_on("transaction_read_only"),
+                .unwrap_or_else(|| self.settings.variables().is_on("transaction_read_only")),
+            None => self.settings.variables().is_on("transaction_read_only"),
         }
     }
 
@@ -140,7 +152,7 @@ impl Session {
     /// The link of the current database; without one, the only existing link.
     pub(super) fn current_link(&self) -> Option<Link> {
         let links = self.engine.links();
-        match &self.database {
+        match self.settings.database() {
             Some(database) if self.engine.native().has(database) => None,
             Some(database) => links.database(database).ok().flatten().map(|found| found.link),
             None => match links.all().as_slice() {
@@ -169,7 +181,7 @@ impl Session {
 
     /// With `autocommit` off, a statement on a linked table begins a transaction.
     pub(super) fn begin_implicitly(&mut self) {
-        if self.transaction.open.is_none() && !self.variables.is_on("autocommit") {
+        if self.transaction.open.is_none() && !self.settings.variables().is_on("autocommit") {
             self.begin_transaction(Begin::default());
             if let Some(open) = &mut self.transaction.open {
                 open.implicit = true;
@@ -382,7 +394,7 @@ impl Session {
     /// A transaction that is on a linked server (1235), when the statement writes; one that only
     /// reads sees the newest version. An `sql_mode` that native tables do not follow (1235).
     pub(super) fn join_native(&mut self, pin: &Arc<Snapshot>, writes: bool) -> Result<()> {
-        if self.pads_char() {
+        if self.settings.pads_char() {
             return Err(Error::unsupported("PAD_CHAR_TO_FULL_LENGTH with native tables"));
         }
         self.begin_implicitly();
@@ -413,7 +425,7 @@ impl Session {
         }
         let commit = native.commit(self.durability())?;
         let store = self.engine.native().store();
-        let stop = &self.stop;
+        let stop = self.statement.stop();
         pelorus_env::blocking(|| store.commit_unless(&commit, &|| stop.is_asked())).map(drop)
     }
 
@@ -439,7 +451,7 @@ impl Session {
         }
         self.drop_broken(&name)?;
         if !self.transaction.pinned.contains_key(&name) {
-            let pinned = link.pin_counting(self.login.found_rows).await?;
+            let pinned = link.pin_counting(self.identity.login().found_rows).await?;
             let link = link.clone();
             let own = Own {
                 link,
@@ -467,7 +479,7 @@ impl Session {
         // Who only reads cannot let stored functions write either.
         let begin =
             if self.only_reads() { Begin { read_only: Some(true), ..begin } } else { begin };
-        let start = start_text(begin, self.variables.is_on("transaction_read_only"));
+        let start = start_text(begin, self.settings.variables().is_on("transaction_read_only"));
         self.set_beginning(&name, true);
         self.on_own(&name, &start).await?;
         for savepoint in savepoints {
@@ -518,7 +530,7 @@ impl Session {
 
     /// The session's isolation level when it was set to something else than the default.
     fn isolation_setting(&self) -> Option<&'static str> {
-        match self.variables.get("transaction_isolation").text() {
+        match self.settings.variables().get("transaction_isolation").text() {
             "READ-UNCOMMITTED" => Some("READ UNCOMMITTED"),
             "READ-COMMITTED" => Some("READ COMMITTED"),
             "SERIALIZABLE" => Some("SERIALIZABLE"),
@@ -599,11 +611,11 @@ impl Session {
 
     /// `SET autocommit`: switching it on commits.
     pub(super) async fn set_autocommit(&mut self, on: bool) -> Result<()> {
-        let was_on = self.variables.is_on("autocommit");
+        let was_on = self.settings.variables().is_on("autocommit");
         if on && !was_on && self.transaction.is_open() {
             self.end_transaction("COMMIT", Completion::default()).await?;
         }
-        self.variables.put("autocommit", VarValue::Bool(on));
+        self.settings.put_variable("autocommit", VarValue::Bool(on));
         Ok(())
     }
 }

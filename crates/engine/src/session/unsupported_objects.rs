@@ -20,14 +20,14 @@ impl Session {
             if !ddl.if_exists {
                 return Err(error);
             }
-            self.diagnostics.note(error.errno(), error.message());
+            self.statement.diagnostics().note(error.errno(), error.message());
         }
         Ok(done())
     }
 
     /// MySQL's error for an object that does not exist, and for a table that is not a view.
     fn missing(&self, ddl: &Ddl, name: &TableName) -> Result<Error> {
-        let database = self.database_of(name)?;
+        let database = self.settings.database_of(name)?;
         let name = &name.name;
         Ok(match ddl.object.as_str() {
             "VIEW" if self.engine.native().id_of(database, name).is_some() => {

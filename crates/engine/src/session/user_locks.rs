@@ -62,7 +62,7 @@ impl Session {
         view: &View,
         sql: &str,
     ) -> Result<Option<String>> {
-        let tokens = tokens_with_calls(sql, self.mode);
+        let tokens = tokens_with_calls(sql, self.settings.mode());
         let calls = calls(sql, &tokens)?;
         if calls.is_empty() {
             return Ok(None);
@@ -86,7 +86,7 @@ impl Session {
 
     /// The same for a query that is only described: nothing is locked or released.
     pub(super) fn described_user_locks(&self, sql: &str) -> Result<Option<String>> {
-        let tokens = tokens_with_calls(sql, self.mode);
+        let tokens = tokens_with_calls(sql, self.settings.mode());
         let calls = calls(sql, &tokens)?;
         let results = vec![Some(0); calls.len()];
         Ok((!calls.is_empty()).then(|| replaced(sql, &tokens, &calls, &results)))
@@ -129,7 +129,7 @@ impl Session {
         }
         let link = self.link_of_user_lock(&name);
         if let Some(link) = link {
-            let sql = query_text(call, arguments, self.mode);
+            let sql = query_text(call, arguments, self.settings.mode());
             return self.call_on_server(&link, call.function, &name, &sql).await;
         }
         let (id, locks) = (self.id(), self.engine.user_locks());
@@ -162,13 +162,13 @@ impl Session {
         name: &str,
         sql: &str,
     ) -> Result<Option<u64>> {
-        if self.read_only && function == Function::Get {
+        if self.identity.is_read_only() && function == Function::Get {
             return Err(Error::new(
                 Code::SpecificAccessDenied,
                 format!(
                     "Access denied; account {} is READ ONLY, and locks of server '{}' keep its other \
                      clients waiting",
-                    self.account,
+                    self.identity.account(),
                     link.name()
                 ),
             ));

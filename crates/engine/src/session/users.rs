@@ -32,7 +32,9 @@ impl Session {
         }
         let new = self.changes(&create.users, &create.options)?;
         for name in self.engine.accounts().create(&new, create.if_not_exists)? {
-            self.diagnostics.note(USER_EXISTS, format!("Authorization ID {name} already exists."));
+            self.statement
+                .diagnostics()
+                .note(USER_EXISTS, format!("Authorization ID {name} already exists."));
         }
         Ok(done())
     }
@@ -41,7 +43,7 @@ impl Session {
         let changes = self.changes(&alter.users, &alter.options)?;
         for (name, change) in &changes {
             let locks_out = change.locked == Some(true) || change.read_only == Some(true);
-            if *name == self.account && locks_out {
+            if *name == *self.identity.account() && locks_out {
                 return Err(Error::new(
                     Code::CannotUser,
                     format!(
@@ -52,17 +54,20 @@ impl Session {
         }
         for name in self.engine.accounts().alter(&changes, alter.if_exists)? {
             let text = format!("Authorization ID {name} does not exist.");
-            self.diagnostics.note(USER_MISSING, text);
+            self.statement.diagnostics().note(USER_MISSING, text);
         }
         Ok(done())
     }
 
     pub(super) fn drop_user(&mut self, drop: &DropUser) -> Result<Outcome> {
-        let names =
-            drop.users.iter().map(|user| self.account_name(user)).collect::<Result<Vec<_>>>()?;
+        let names = drop
+            .users
+            .iter()
+            .map(|user| self.identity.account_named(user))
+            .collect::<Result<Vec<_>>>()?;
         for name in self.engine.accounts().drop(&names, drop.if_exists)? {
             let text = format!("Authorization ID {name} does not exist.");
-            self.diagnostics.note(USER_MISSING, text);
+            self.statement.diagnostics().note(USER_MISSING, text);
         }
         Ok(done())
     }
@@ -70,11 +75,13 @@ impl Session {
     pub(super) fn rename_user(&mut self, pairs: &[(UserName, UserName)]) -> Result<Outcome> {
         let pairs = pairs
             .iter()
-            .map(|(from, to)| Ok((self.account_name(from)?, self.account_name(to)?)))
+            .map(|(from, to)| {
+                Ok((self.identity.account_named(from)?, self.identity.account_named(to)?))
+            })
             .collect::<Result<Vec<_>>>()?;
         self.engine.accounts().rename(&pairs)?;
-        if let Some((_, to)) = pairs.iter().find(|(from, _)| *from == self.account) {
-            self.account = to.clone();
+        if let Some((_, to)) = pairs.iter().find(|(from, _)| *from == *self.identity.account()) {
+            self.identity.rename_account(to.clone());
             self.show_activity();
         }
         Ok(done())
@@ -87,7 +94,7 @@ impl Session {
         let Some(password) = &set.password else {
             return Err(Error::unsupported("SET PASSWORD TO RANDOM"));
         };
-        let name = self.account_name(&set.user)?;
+        let name = self.identity.account_named(&set.user)?;
         if self.engine.accounts().get(&name).is_none() {
             return Err(Error::new(
                 Code::PasswordNoMatch,
@@ -128,17 +135,9 @@ impl Session {
                     failed_login_attempts: options.failed_login_attempts,
                     password_lock_time: options.password_lock_time,
                 };
-                Ok((self.account_name(&spec.user)?, change))
+                Ok((self.identity.account_named(&spec.user)?, change))
             })
             .collect()
-    }
-
-    /// The account that a statement names.
-    pub(super) fn account_name(&self, user: &UserName) -> Result<AccountName> {
-        match user {
-            UserName::Current => Ok(self.account.clone()),
-            UserName::Account(account) => AccountName::new(&account.user, &account.host),
-        }
     }
 }
 

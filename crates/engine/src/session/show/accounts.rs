@@ -33,7 +33,7 @@ impl Session {
         let mut sql =
             format!("CREATE USER {} IDENTIFIED WITH '{}'", quoted(&account.name), account.plugin);
         if !account.authentication.is_empty() {
-            let in_hex = self.variables.is_on("print_identified_with_as_hex");
+            let in_hex = self.settings.variables().is_on("print_identified_with_as_hex");
             sql.push_str(&format!(" AS {}", hash_literal(&account.authentication, in_hex)));
         }
         sql.push_str(if account.require_ssl { " REQUIRE SSL" } else { " REQUIRE NONE" });
@@ -61,13 +61,13 @@ impl Session {
 
     /// The requested account; the privilege is needed for accounts other than the own one.
     fn shown_account(&self, show: &Show) -> Result<Account> {
-        let name = self.account_name(show.user.as_ref().unwrap_or(&UserName::Current))?;
-        if name != self.account && self.read_only {
+        let name = self.identity.account_named(show.user.as_ref().unwrap_or(&UserName::Current))?;
+        if name != *self.identity.account() && self.identity.is_read_only() {
             return Err(Error::new(
                 Code::SpecificAccessDenied,
                 format!(
                     "Access denied; account {} is READ ONLY and sees itself only",
-                    self.account
+                    self.identity.account()
                 ),
             ));
         }

@@ -202,7 +202,7 @@ impl Session {
     pub(super) fn show_status(&self, global: bool) -> ResultTable {
         let mut all = self.engine.status(global, &self.process);
         if !global {
-            let cipher = if self.login.encrypted { "TLS" } else { "" };
+            let cipher = if self.identity.login().encrypted { "TLS" } else { "" };
             all.push(("Ssl_cipher".to_owned(), cipher.to_owned()));
         }
         all.sort();
@@ -224,7 +224,7 @@ impl Session {
         let mut grid = ResultTable::new(vec![text("Level", 7), code, text("Message", 512)]);
         let (offset, count) = limit.unwrap_or((0, u64::MAX));
         let bound = |value| usize::try_from(value).unwrap_or(usize::MAX);
-        let conditions = self.diagnostics.conditions();
+        let conditions = self.statement.diagnostics().conditions();
         let shown = conditions
             .into_iter()
             .filter(|condition| !errors_only || condition.level == Level::Error)

@@ -536,7 +536,7 @@ async fn a_database_is_dropped_with_its_tables_in_one_commit() {
 async fn tables_whose_rows_do_not_come_are_dropped_and_no_others() {
     let (engine, mut root) = shop().await;
     let sql = "CREATE TABLE IF NOT EXISTS t (a INT PRIMARY KEY)";
-    let parsed = pelorus_sql::ddl::parse(sql, root.mode).unwrap();
+    let parsed = pelorus_sql::ddl::parse(sql, root.settings.mode()).unwrap();
     let pelorus_sql::ddl::TableStatement::Create(create) = parsed else { panic!("{sql}") };
     let mut definer = root.definer(&root.view());
     let made = definer.create_for_rows(&create).unwrap().unwrap();
