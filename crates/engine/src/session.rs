@@ -1,55 +1,52 @@
-//! [`Session`]: the state of one client, and the execution of its statements.
+//! [`Session`]: the state of one client, in parts, and the execution of its statements.
 //!
 //! | module | owns |
 //! | --- | --- |
+//! | [`state`] | the parts that a session consists of; a part does not know the session |
+//! | `context` | what handlers may read and change of a session |
 //! | `statement_lifecycle` | the frame of every statement: rights, kill, time limit, warnings, counters |
-//! | [`state`] | the parts that a session consists of |
+//! | `dispatch` | the handler and the context of each kind of statement |
+//! | [`statements`] | the handlers, one module for each kind of statement |
+//! | `access_rights` | what read-only accounts, servers and transactions refuse |
 //! | `statement_snapshot` | the session's state as a running statement sees it |
-//! | `connect` | the beginning of a session, and `KILL` |
-//! | `dispatch` | the handler of each kind of statement |
-//! | `light` | statements that take a short time whatever the data |
-//! | `query` | queries, and their context |
-//! | `found_rows` | `SQL_CALC_FOUND_ROWS` |
-//! | `table_routing` | the linked server of a statement's tables |
-//! | `primary_connection` | statements on the session's own connection to a primary |
-//! | `transaction` | transactions |
-//! | `set` | `SET` |
-//! | `prepared` | prepared statements |
-//! | `native_dml` | statements that change rows of native tables |
-//! | `native_ddl` | statements that define native databases and tables |
-//! | `like` | `CREATE TABLE ... LIKE` of a linked table |
-//! | `mirror` | statements about mirrors |
-//! | `unsupported_objects` | views, triggers, events and routines, which native databases do not have |
+//! | `session_catalog` | the tables that names mean |
+//! | `query_context` | the context of a query, and the settings of linked servers |
+//! | `table_routing`, `query_routing`, `mirror_routing` | the linked server of tables; queries on the session's own connection; queries that copies answer |
+//! | `query_execution` | queries that run here |
+//! | `native_statement` | settings and transaction of statements on native tables |
+//! | `primary_connection`, `primary_statement` | the session's own connections to primaries, and the client's statements on them |
+//! | `expressions`, `simple_expression` | the expressions of `SET`, `DO` and similar statements |
 //! | `user_locks` | `GET_LOCK` and the other locking functions |
-//! | `users`, `links` | accounts and linked servers |
-//! | `show` | `SHOW`, `DESCRIBE` |
+//! | `light` | statements that take a short time whatever the data |
+//! | `long_text` | reading of long texts |
+//! | `connect` | the beginning of a session, and `KILL` |
 //! | `stream` | results on their way to the client |
 
+mod access_rights;
 mod connect;
+mod context;
 mod dispatch;
-mod found_rows;
+mod expressions;
 mod light;
-mod like;
-mod links;
-pub(crate) mod mirror;
-mod native_ddl;
-mod native_dml;
-mod prepared;
+mod long_text;
+mod mirror_routing;
+mod native_statement;
 mod primary_connection;
-mod query;
-mod set;
-mod show;
+mod primary_statement;
+mod query_context;
+mod query_execution;
+mod query_routing;
+mod session_catalog;
+mod simple_expression;
 pub(crate) mod state;
 mod statement_lifecycle;
 pub(crate) mod statement_snapshot;
+pub(crate) mod statements;
 mod stream;
 mod table_routing;
 #[cfg(test)]
 mod tests;
-mod transaction;
-mod unsupported_objects;
 mod user_locks;
-mod users;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -64,12 +61,19 @@ use crate::accounts::AccountName;
 use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, Timeouts};
 use crate::engine::Engine;
 use crate::processlist::Process;
-use prepared::PreparedStatements;
+use context::{ReadContext, SettingsContext, TransactionContext, show_client};
 use state::client_settings::ClientSettings;
+use state::held_locks::HeldLocks;
 use state::identity::Identity;
+use state::prepared_statements::{PreparedStatement, PreparedStatements};
+use state::primary_connections::PrimaryConnections;
 use state::statement_state::StatementState;
-use statement_lifecycle::read_long;
-use transaction::Transaction;
+use state::transaction::Transaction;
+use statements::accounts::AccountContext;
+use statements::load::{self, LoadContext, Loading};
+use statements::prepare::{self, PrepareContext};
+use statements::servers::ServerContext;
+use statements::use_database;
 
 /// One client's session.
 pub struct Session {
@@ -79,9 +83,11 @@ pub struct Session {
     settings: ClientSettings,
     statement: StatementState,
     transaction: Transaction,
+    connections: PrimaryConnections,
+    locks: HeldLocks,
     prepared: PreparedStatements,
     /// A `LOAD DATA LOCAL` that waits for its file.
-    loading: Option<native_dml::Loading>,
+    loading: Option<Loading>,
 }
 
 impl std::fmt::Debug for Session {
@@ -107,6 +113,8 @@ impl Session {
             settings: ClientSettings::new(engine.globals(), memory),
             statement: StatementState::default(),
             transaction: Transaction::default(),
+            connections: PrimaryConnections::default(),
+            locks: HeldLocks::default(),
             prepared: PreparedStatements::default(),
             loading: None,
             engine,
@@ -123,39 +131,109 @@ impl Session {
         }
         self.settings.reset(self.engine.globals(), self.identity.login())?;
         self.statement.reset();
-        self.transaction.reset();
+        self.transaction = Transaction::default();
+        self.connections.reset();
+        self.locks = HeldLocks::default();
         self.engine.user_locks().release_all(self.id());
-        self.begin_diagnostics();
+        self.transaction_context().begin_diagnostics();
         self.prepared = PreparedStatements::default();
         self.loading = None;
         let database = self.identity.login().database.clone();
         if let Some(database) = database.filter(|name| !name.is_empty()) {
-            self.change_database(&database).await?;
+            use_database::run(&mut self.settings_context(), &database).await?;
         }
-        self.show_activity();
+        show_client(&self.process, &self.identity, &self.settings);
         Ok(())
     }
 
-    /// Changes the current database, also after the prepared statement that says so.
-    fn set_database(&mut self, database: Option<String>) {
-        self.settings.set_database(database);
-        self.show_activity();
+    /// What a statement can read.
+    fn reads(&self) -> ReadContext<'_> {
+        ReadContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &self.identity,
+            settings: &self.settings,
+            statement: &self.statement,
+            transaction: &self.transaction,
+            connections: &self.connections,
+        }
     }
 
-    /// Leaves a database that is no more.
-    fn leave_database(&mut self, name: &str) {
-        self.settings.leave_database(name);
-        self.show_activity();
+    fn transaction_context(&mut self) -> TransactionContext<'_> {
+        TransactionContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &self.identity,
+            settings: &self.settings,
+            statement: &mut self.statement,
+            transaction: &mut self.transaction,
+            connections: &mut self.connections,
+            locks: &mut self.locks,
+        }
     }
 
-    /// Shows user, host and database in the list of sessions.
-    fn show_activity(&self) {
-        self.process.update(|activity| {
-            activity.user.clone_from(&self.identity.login().user);
-            activity.account = Some(self.identity.account().clone());
-            activity.host = self.identity.host_and_port();
-            activity.database = self.settings.own_database().map(str::to_owned);
-        });
+    fn settings_context(&mut self) -> SettingsContext<'_> {
+        self.load_context().session
+    }
+
+    fn load_context(&mut self) -> LoadContext<'_> {
+        let session = SettingsContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &self.identity,
+            settings: &mut self.settings,
+            statement: &mut self.statement,
+            transaction: &mut self.transaction,
+            connections: &mut self.connections,
+            locks: &mut self.locks,
+        };
+        LoadContext { session, loading: &mut self.loading }
+    }
+
+    fn prepare_context(&mut self) -> PrepareContext<'_> {
+        PrepareContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &mut self.identity,
+            settings: &self.settings,
+            statement: &mut self.statement,
+            transaction: &mut self.transaction,
+            connections: &mut self.connections,
+            locks: &mut self.locks,
+            prepared: &mut self.prepared,
+        }
+    }
+
+    fn account_context(&mut self) -> AccountContext<'_> {
+        AccountContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &mut self.identity,
+            settings: &self.settings,
+            diagnostics: self.statement.diagnostics(),
+        }
+    }
+
+    fn server_context(&mut self) -> ServerContext<'_> {
+        ServerContext {
+            engine: &self.engine,
+            diagnostics: self.statement.diagnostics(),
+            connections: &mut self.connections,
+        }
+    }
+
+    /// Lets the session read text and names as it did when a statement was prepared. The caller
+    /// also calls [`Self::leave_prepared`], as the lifecycle does where a kill has come between.
+    fn enter_prepared(&mut self, prepared: &PreparedStatement, has_parameters: bool) {
+        let database = prepared.database().map(str::to_owned);
+        self.settings.enter_prepared(database, prepared.mode());
+        self.statement.set_has_parameters(has_parameters);
+    }
+
+    /// Goes back to the session's own database and mode; nothing where no prepared statement runs.
+    fn leave_prepared(&mut self) {
+        self.statement.set_has_parameters(false);
+        self.settings.leave_prepared();
     }
 
     /// The engine that it belongs to.
@@ -238,7 +316,9 @@ impl Session {
         }
         let stop = Stop::of(self.handle());
         let split = || pelorus_sql::next_statement(sql, self.settings.mode());
-        let Ok((first, rest)) = read_long(sql, &stop, &self.stage_memory(), split) else {
+        let Ok((first, rest)) =
+            long_text::read_long(sql, &stop, &self.reads().stage_memory(), split)
+        else {
             self.statement.stop_next();
             return (sql, "");
         };
@@ -247,12 +327,18 @@ impl Session {
         (first, if is_empty { "" } else { rest })
     }
 
+    /// Whether a text is one statement that takes a short time: `KILL`, `SET` of plain values,
+    /// `SELECT` of constants and system variables, `SHOW` of this server's own state.
+    pub fn is_light(&self, sql: &str) -> bool {
+        light::is_light(sql, self.settings.mode())
+    }
+
     /// Runs one statement.
     ///
     /// # Errors
     /// MySQL's errors; the session continues.
     pub async fn execute(&mut self, sql: &str, format: RowFormat) -> Result<Outcome> {
-        self.run("Query", sql, format).await
+        statement_lifecycle::run(self, "Query", sql, format).await
     }
 
     /// Prepares one statement for [`Self::execute_prepared`].
@@ -260,7 +346,7 @@ impl Session {
     /// # Errors
     /// MySQL's errors; the session continues.
     pub async fn prepare(&mut self, sql: &str) -> Result<Prepared> {
-        self.prepare_numbered(sql).await
+        prepare::prepare_numbered(&mut self.prepare_context(), sql).await
     }
 
     /// Runs a prepared statement; relayed rows come in [`RowFormat::Binary`].
@@ -273,11 +359,33 @@ impl Session {
         parameters: Vec<Parameter>,
     ) -> Result<Outcome> {
         crate::status::count(&self.process.counters.stmt_execute);
-        let (sql, entry) = self.prepared.bound(id, &parameters)?;
-        self.enter_prepared(&entry, !parameters.is_empty());
-        let outcome = self.run("Execute", &sql, RowFormat::Binary).await;
+        let (sql, prepared) = self.prepared.bound(id, &parameters)?;
+        self.enter_prepared(&prepared, !parameters.is_empty());
+        let outcome = statement_lifecycle::run(self, "Execute", &sql, RowFormat::Binary).await;
         self.leave_prepared();
-        Ok(prepared::named(outcome?, &entry))
+        Ok(prepared.with_names(outcome?))
+    }
+
+    /// Takes bytes of the file that [`Outcome::File`] requested. After an error the rest of the
+    /// file is ignored, and [`Self::loaded`] gives the error.
+    pub async fn load(&mut self, bytes: &[u8]) {
+        load::take_bytes(&mut self.load_context(), bytes).await;
+    }
+
+    /// The file cannot be taken: nothing more of it is loaded, and [`Self::loaded`] gives the
+    /// error.
+    pub fn fail_load(&mut self, error: Error) {
+        if let Some(loading) = &mut self.loading {
+            loading.fail(error);
+        }
+    }
+
+    /// The end of the file: returns the outcome of the statement.
+    ///
+    /// # Errors
+    /// Errors of its rows; no file was requested (1105).
+    pub async fn loaded(&mut self) -> Result<Outcome> {
+        load::finish(&mut self.load_context()).await
     }
 
     /// How many `?` a prepared statement has; `None` when there is no such statement.
@@ -297,7 +405,7 @@ impl Session {
     /// Unknown database (1049).
     pub async fn use_database(&mut self, name: &str) -> Result<()> {
         crate::status::count(&self.process.counters.admin);
-        self.change_database(name).await
+        use_database::run(&mut self.settings_context(), name).await
     }
 
     /// The columns of a table whose names fit a LIKE pattern (`COM_FIELD_LIST`); empty fits all.
@@ -309,8 +417,8 @@ impl Session {
         if self.settings.database().is_none() {
             return Err(Error::new(Code::NoDatabase, "No database selected"));
         }
-        let view = self.view();
-        let context = self.context(&view);
+        let view = self.reads().view();
+        let context = self.reads().context(&view);
         let sql = format!("SELECT * FROM {}", pelorus_sql::literal::name(table));
         let columns = pelorus_query::describe(&context, &sql).await?;
         let like = pelorus_result::pattern::Like::show(wild);
@@ -339,7 +447,7 @@ impl Session {
         let database = self.settings.database().map(str::to_owned);
         self.identity.forget_login_database();
         self.start_state().await?;
-        self.set_database(database);
+        self.settings_context().set_database(database);
         Ok(())
     }
 

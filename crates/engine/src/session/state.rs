@@ -6,10 +6,16 @@
 //! | `client_settings` | system variables, user variables, the current database, the SQL mode |
 //! | `user_variables` | values of user variables, with their memory |
 //! | `statement_state` | diagnostics, row count, insert id and interruption of the statement at hand |
-//! | `transaction` | the open transaction, connections to primaries, locks |
+//! | `transaction` | the open transaction |
+//! | `primary_connections` | the session's own connections to primaries |
+//! | `held_locks` | locks of tables, user-level locks |
 //! | `prepared_statements` | prepared statements by number and by name |
 
 pub(crate) mod client_settings;
+pub(crate) mod held_locks;
 pub(crate) mod identity;
+pub(crate) mod prepared_statements;
+pub(crate) mod primary_connections;
 pub(crate) mod statement_state;
+pub(crate) mod transaction;
 pub(crate) mod user_variables;

@@ -298,12 +298,17 @@ async fn a_kill_ends_statements_that_change_rows() {
         {
             let change = pelorus_sql::dml::parse(sql, root.settings.mode()).unwrap();
             root.statement.begin(Stop::of(root.handle()));
-            let view = root.view();
-            let mut plan = root.native_statement(&view).plan(&change).await.unwrap();
+            let view = root.reads().view();
+            let mut plan = root.reads().native_statement(&view).plan(&change).await.unwrap();
             root.handle().kill_query();
-            let error = root.carry_out(&mut plan, view.native.pin.version()).unwrap_err();
+            let error = native_statement::execute(
+                &mut root.transaction_context(),
+                &mut plan,
+                view.native.pin.version(),
+            )
+            .unwrap_err();
             assert_eq!(error.errno(), 1317, "{sql}");
-            let error = root.native_statement(&view).plan(&change).await.unwrap_err();
+            let error = root.reads().native_statement(&view).plan(&change).await.unwrap_err();
             assert_eq!(error.errno(), 1317, "{sql}");
             assert_eq!(rows(&mut root, "SELECT * FROM t ORDER BY id").await, expected, "{sql}");
         }
@@ -323,7 +328,10 @@ async fn a_kill_ends_a_commit_that_waits() {
     root.statement.begin(Stop::of(root.handle()));
     root.handle().kill_query();
     let completion = pelorus_sql::statement::Completion::default();
-    let error = root.end_transaction("COMMIT", completion).await.unwrap_err();
+    let error =
+        statements::transaction_control::end(&mut root.transaction_context(), "COMMIT", completion)
+            .await
+            .unwrap_err();
     assert_eq!(error.errno(), 1317);
     assert!(!root.transaction.is_open());
     assert!(rows(&mut root, "SELECT * FROM d.t").await.is_empty());
@@ -341,7 +349,7 @@ async fn a_kill_ends_an_alter_table_that_writes_rows() {
     let sql = "ALTER TABLE t MODIFY a VARCHAR(20)";
     let alter = pelorus_sql::ddl::parse(sql, root.settings.mode()).unwrap();
     root.statement.begin(Stop::of(root.handle()));
-    let definer = root.definer(&root.view());
+    let definer = root.reads().definer(&root.reads().view());
     root.handle().kill_query();
     assert_eq!(definer.run(&alter).unwrap_err().errno(), 1317);
     assert_eq!(rows(&mut root, "SHOW CREATE TABLE t").await, before);
