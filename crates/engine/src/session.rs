@@ -2,11 +2,11 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | [`state`] | the parts that a session consists of; a part does not know the session |
+//! | `state` | the parts that a session consists of; a part does not know the session |
 //! | `context` | what handlers may read and change of a session |
 //! | `statement_lifecycle` | the frame of every statement: rights, kill, time limit, warnings, counters |
 //! | `dispatch` | the handler and the context of each kind of statement |
-//! | [`statements`] | the handlers, one module for each kind of statement |
+//! | `statements` | the handlers, one module for each kind of statement |
 //! | `access_rights` | what read-only accounts, servers and transactions refuse |
 //! | `statement_snapshot` | the session's state as a running statement sees it |
 //! | `session_catalog` | the tables that names mean |
@@ -173,11 +173,11 @@ impl Session {
     }
 
     fn settings_context(&mut self) -> SettingsContext<'_> {
-        self.load_context().session
+        self.load_context().base
     }
 
     fn load_context(&mut self) -> LoadContext<'_> {
-        let session = SettingsContext {
+        let base = SettingsContext {
             engine: &self.engine,
             process: &self.process,
             identity: &self.identity,
@@ -187,7 +187,7 @@ impl Session {
             connections: &mut self.connections,
             locks: &mut self.locks,
         };
-        LoadContext { session, loading: &mut self.loading }
+        LoadContext { base, loading: &mut self.loading }
     }
 
     fn prepare_context(&mut self) -> PrepareContext<'_> {

@@ -35,7 +35,8 @@ pub(crate) async fn dispatch(
         | Statement::Kill(_)
         | Statement::Flush(_)
         | Statement::LockTables(_)
-        | Statement::UnlockTables => in_transaction(session, view, sql, statement, format).await,
+        | Statement::UnlockTables
+        | Statement::Maintenance(_) => in_transaction(session, view, sql, statement, format).await,
         Statement::Begin(_)
         | Statement::Commit(_)
         | Statement::Rollback(_)
@@ -45,7 +46,7 @@ pub(crate) async fn dispatch(
         Statement::Write(write) => {
             write::run(&mut session.load_context(), sql, write, format).await
         }
-        Statement::Set(_) | Statement::Use(_) | Statement::Ddl(_) | Statement::Maintenance(_) => {
+        Statement::Set(_) | Statement::Use(_) | Statement::Ddl(_) => {
             with_settings(session, view, sql, statement, format).await
         }
         Statement::Prepare(prepare) => {
@@ -91,6 +92,9 @@ async fn in_transaction(
         Statement::Show(show) => show::run(cx, view, show, format).await,
         Statement::Handler(table) => {
             linked_tables::relay(cx, sql, std::slice::from_ref(table), "HANDLER", format).await
+        }
+        Statement::Maintenance(maintenance) => {
+            native_ddl::maintain(cx, view, sql, maintenance, format).await
         }
         Statement::Do(expressions) => {
             let set = expressions::run(cx, view, expressions).await?;
@@ -145,9 +149,6 @@ async fn with_settings(
             Ok(done())
         }
         Statement::Ddl(statement) => ddl::run(cx, view, sql, statement, format).await,
-        Statement::Maintenance(maintenance) => {
-            native_ddl::maintain(cx, view, sql, maintenance, format).await
-        }
         other => Err(refused(sql, other)),
     }
 }

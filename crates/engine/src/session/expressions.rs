@@ -46,14 +46,16 @@ pub(crate) async fn run(
     expressions: &str,
 ) -> Result<ResultSet> {
     let mut sql = format!("SELECT {expressions}");
-    if let Some(located) = user_locks::call_in(cx, view, &sql).await? {
+    if let Some(located) = user_locks::with_results(cx, view, &sql).await? {
         sql = located;
     }
     let tables = pelorus_sql::statement::references(&sql, cx.settings.mode()).tables;
     if cx.routing().names_native(&tables) {
         native_statement::join(cx, &view.native.pin, false)?;
     }
-    let Some(link) = query_routing::own_link(cx.reads(), &sql, &tables, false).await? else {
+    let Some(link) =
+        query_routing::link_of_own_connection(cx.reads(), &sql, &tables, false).await?
+    else {
         return cx.reads().run_query(&cx.reads().context(view), &sql, RowFormat::Text).await;
     };
     match primary_statement::run_query(cx, &link, &sql, RowFormat::Text, None).await? {

@@ -11,16 +11,16 @@ use super::context::ReadContext;
 ///
 /// # Errors
 /// Tables of several servers inside a transaction (1235), and names that only Pelorus knows.
-pub(crate) async fn own_link(
+pub(crate) async fn link_of_own_connection(
     cx: ReadContext<'_>,
     sql: &str,
     tables: &[TableName],
     locking: bool,
 ) -> Result<Option<Link>> {
     if tables.is_empty() {
-        return Ok(link_of_stored(cx, sql));
+        return Ok(link_of_stored_function(cx, sql));
     }
-    if !must_pin(cx, tables, locking).await? {
+    if !belongs_on_own_connection(cx, tables, locking).await? {
         return Ok(None);
     }
     let place = cx.routing().place(tables).await?;
@@ -33,7 +33,7 @@ pub(crate) async fn own_link(
 
 /// The link of the current database, for a query without tables that calls a stored function
 /// while the session has something that the function may read or change.
-fn link_of_stored(cx: ReadContext<'_>, sql: &str) -> Option<Link> {
+fn link_of_stored_function(cx: ReadContext<'_>, sql: &str) -> Option<Link> {
     let database = cx.settings.database().filter(|it| !cx.engine.native().has(it))?;
     let link = cx.engine.links().database(database).ok()??.link;
     let has_state = cx.transaction.is_open()
@@ -44,7 +44,11 @@ fn link_of_stored(cx: ReadContext<'_>, sql: &str) -> Option<Link> {
 
 /// Whether a query belongs on the session's own connection: inside a transaction, with locks,
 /// and where the connection holds tables that no other sees.
-async fn must_pin(cx: ReadContext<'_>, tables: &[TableName], locking: bool) -> Result<bool> {
+async fn belongs_on_own_connection(
+    cx: ReadContext<'_>,
+    tables: &[TableName],
+    locking: bool,
+) -> Result<bool> {
     if tables.is_empty() {
         return Ok(false);
     }

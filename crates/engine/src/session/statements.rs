@@ -8,7 +8,7 @@
 //! | `native_dml`, `load` | changes of native tables; `LOAD DATA LOCAL` |
 //! | `linked_tables` | statements that the primary of a linked server runs |
 //! | `ddl` | DDL: to `native_ddl`, or to the primary |
-//! | `native_ddl`, `like`, `unsupported_objects` | native databases and tables; `CREATE TABLE ... LIKE` of a linked table; views, triggers, events and routines |
+//! | `native_ddl`, `create_like`, `unsupported_objects` | native databases and tables; `CREATE TABLE ... LIKE` of a linked table; views, triggers, events and routines |
 //! | `transaction_control`, `locks` | transactions, locks of tables |
 //! | `set`, `use_database` | `SET`, `USE` |
 //! | `prepare`, `execute` | prepared statements |
@@ -18,11 +18,11 @@
 
 pub(crate) mod accounts;
 pub(crate) mod administration;
+pub(crate) mod create_like;
 pub(crate) mod ddl;
 pub(crate) mod execute;
 pub(crate) mod explain;
 pub(crate) mod found_rows;
-pub(crate) mod like;
 pub(crate) mod linked_tables;
 pub(crate) mod load;
 pub(crate) mod locks;

@@ -57,7 +57,7 @@ struct Call {
 ///
 /// # Errors
 /// Calls under conditions, with tables or in one another (1235); errors of the calls.
-pub(crate) async fn call_in(
+pub(crate) async fn with_results(
     cx: &mut TransactionContext<'_>,
     view: &View,
     sql: &str,
@@ -79,7 +79,7 @@ pub(crate) async fn call_in(
             };
             arguments.push(value);
         }
-        results.push(make_call(cx, call, &arguments).await?);
+        results.push(evaluate_call(cx, call, &arguments).await?);
     }
     Ok(Some(replaced(sql, &tokens, &calls, &results)))
 }
@@ -92,7 +92,7 @@ pub(crate) fn described(sql: &str, mode: Mode) -> Result<Option<String>> {
     Ok((!calls.is_empty()).then(|| replaced(sql, &tokens, &calls, &results)))
 }
 
-async fn make_call(
+async fn evaluate_call(
     cx: &mut TransactionContext<'_>,
     call: &Call,
     arguments: &[Option<String>],

@@ -61,3 +61,21 @@ impl HeldLocks {
         self.user_locks.len() < held
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_locks_are_lost_with_the_connection_to_their_server() {
+        let mut locks = HeldLocks::default();
+        locks.add_user_lock("Job", "shop");
+        locks.add_user_lock("other", "crm");
+        assert_eq!(locks.link_of_user_lock("jOB"), Some("shop"));
+        assert!(locks.lose_user_locks_on("shop"));
+        assert!(!locks.lose_user_locks_on("shop"));
+        assert_eq!(locks.link_of_user_lock("job"), None);
+        assert_eq!(locks.take_user_locks(), BTreeSet::from(["crm".to_owned()]));
+        assert!(locks.take_user_locks().is_empty());
+    }
+}

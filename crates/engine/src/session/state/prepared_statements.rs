@@ -217,3 +217,29 @@ fn unknown(name: &str, command: &str) -> Error {
         format!("Unknown prepared statement handler ({name}) given to {command}"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_have_numbers_and_names_and_count_as_long_as_they_are_kept() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let memory = Account::new("a session", 1 << 20);
+        let statement = || -> Result<PreparedStatement> {
+            let held = PreparedMemory::new(&count, 2, &memory)?;
+            PreparedStatement::new("SELECT ?", Mode::default(), None, held)
+        };
+        let mut all = PreparedStatements { last: u32::MAX, ..PreparedStatements::default() };
+        assert_eq!(all.add(statement().unwrap()), 1);
+        all.add_named("S", statement().unwrap());
+        assert_eq!(statement().unwrap_err().errno(), 1461);
+        assert_eq!(all.bound(1, &[Parameter::Int(5)]).unwrap().0, "SELECT 5");
+        assert_eq!(all.bound(2, &[]).unwrap_err().errno(), 1243);
+        assert!(all.named("s", "EXECUTE").is_ok());
+        all.remove_named("s");
+        all.close(1);
+        assert_eq!(all.named("s", "EXECUTE").unwrap_err().errno(), 1243);
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+    }
+}

@@ -163,3 +163,44 @@ impl Transaction {
         self.next_read_only = read_only.or(self.next_read_only);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_set_transaction_says_holds_for_one_transaction() {
+        let mut transaction = Transaction::default();
+        transaction.set_next(Some(Isolation::ReadCommitted), None);
+        transaction.set_next(None, Some(true));
+        transaction.begin(Begin::default(), None);
+        let open = transaction.end().unwrap();
+        assert_eq!(open.isolation, Some(Isolation::ReadCommitted));
+        assert_eq!(open.begin.read_only, Some(true));
+        // What the statement itself says comes first, and uses the setting up all the same.
+        transaction.set_next(None, Some(true));
+        transaction.begin(Begin { read_only: Some(false), ..Begin::default() }, None);
+        assert!(!transaction.is_read_only(true));
+        transaction.begin(Begin::default(), None);
+        assert_eq!(transaction.open().unwrap().isolation, None);
+        assert!(transaction.is_read_only(true) && !transaction.is_read_only(false));
+    }
+
+    #[test]
+    fn a_transaction_ends_only_with_the_link_that_it_is_on() {
+        let mut transaction = Transaction::default();
+        transaction.begin_implicitly(true);
+        assert!(!transaction.is_open());
+        transaction.begin_implicitly(false);
+        assert!(transaction.is_open() && !transaction.is_bound());
+        assert!(!transaction.end_on("shop"));
+        // An open transaction is not replaced.
+        transaction.adopt("shop");
+        assert!(!transaction.is_bound());
+        transaction.end();
+        transaction.adopt("shop");
+        assert_eq!(transaction.link(), Some("shop"));
+        assert!(!transaction.end_on("other") && transaction.end_on("shop"));
+        assert!(!transaction.is_open());
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::Statement;
-use pelorus_sql::statement::{Explain, ExplainTarget};
+use pelorus_sql::statement::{Explain, ExplainTarget, TableName};
 
 use super::linked_tables;
 use crate::api::{Outcome, ResultSet, RowFormat};
@@ -31,42 +31,12 @@ pub(crate) async fn run(
                 return Err(Error::unsupported("EXPLAIN FORMAT = JSON"));
             }
             // Where the session's own connection answers, the server knows how.
-            if let Some(link) =
-                query_routing::own_link(cx.reads(), sql, &facts.tables, false).await?
-            {
-                return primary_statement::run(cx, &link, sql, format, true).await;
+            let tables = &facts.tables;
+            let link = query_routing::link_of_own_connection(cx.reads(), sql, tables, false);
+            match link.await? {
+                Some(link) => primary_statement::run(cx, &link, sql, format, true).await,
+                None => explain_here(cx, view, text, tables).await,
             }
-            if !facts.tables.is_empty() {
-                cx.routing().refresh_links(&facts.tables).await;
-            }
-            let mirrored = mirror_routing::mirrored(cx, &facts.tables).await;
-            let context = cx.reads().context_of_query(view);
-            let result = match mirrored {
-                None => {
-                    let result = pelorus_query::explain(&context, text).await?;
-                    if let Some(why) = mirror_routing::why_unread(cx.reads(), &facts.tables) {
-                        let why = format!("no mirror is read: {why}");
-                        cx.diagnostics().note(Code::NotSupportedYet.errno(), why);
-                    }
-                    result
-                }
-                Some(mirrored) => {
-                    let mirrored =
-                        cx.reads().context_over(&cx.reads().view(), Some(Arc::new(mirrored)));
-                    match pelorus_query::explain(&mirrored, text).await {
-                        Ok(result) => result,
-                        Err(error) => {
-                            let why = format!("no mirror is read: {}", error.message());
-                            let result = pelorus_query::explain(&context, text).await?;
-                            cx.diagnostics().note(error.errno(), why);
-                            result
-                        }
-                    }
-                }
-            };
-            let diagnostics = cx.diagnostics().clone();
-            let rows = stream::blocks(result.rows, context.eval.clone(), diagnostics);
-            Ok(Outcome::Rows(ResultSet { columns: result.columns, rows }))
         }
         Statement::Query(_) => Err(Error::unsupported("EXPLAIN ANALYZE")),
         Statement::Write(write) => {
@@ -75,4 +45,43 @@ pub(crate) async fn run(
         }
         _ => Err(Error::unsupported("EXPLAIN of this statement")),
     }
+}
+
+/// The plan of a query that runs here, over mirrors where they answer it.
+async fn explain_here(
+    cx: &mut TransactionContext<'_>,
+    view: &Arc<View>,
+    text: &str,
+    tables: &[TableName],
+) -> Result<Outcome> {
+    if !tables.is_empty() {
+        cx.routing().refresh_links(tables).await;
+    }
+    let mirrored = mirror_routing::mirrored(cx, tables).await;
+    let cx = cx.reads();
+    let context = cx.context_of_query(view);
+    let result = match mirrored {
+        None => {
+            let result = pelorus_query::explain(&context, text).await?;
+            if let Some(why) = mirror_routing::why_unread(cx, tables) {
+                let why = format!("no mirror is read: {why}");
+                cx.diagnostics().note(Code::NotSupportedYet.errno(), why);
+            }
+            result
+        }
+        Some(mirrored) => {
+            let over_mirrors = cx.context_over(&cx.view(), Some(Arc::new(mirrored)));
+            match pelorus_query::explain(&over_mirrors, text).await {
+                Ok(result) => result,
+                Err(error) => {
+                    let why = format!("no mirror is read: {}", error.message());
+                    let result = pelorus_query::explain(&context, text).await?;
+                    cx.diagnostics().note(error.errno(), why);
+                    result
+                }
+            }
+        }
+    };
+    let rows = stream::blocks(result.rows, context.eval.clone(), cx.diagnostics().clone());
+    Ok(Outcome::Rows(ResultSet { columns: result.columns, rows }))
 }

@@ -45,7 +45,8 @@ pub(crate) async fn run_query(
         }
     }
     let mut on_server =
-        query_routing::own_link(cx.reads(), sql, &facts.tables, facts.locking).await?;
+        query_routing::link_of_own_connection(cx.reads(), sql, &facts.tables, facts.locking)
+            .await?;
     if on_server.is_none() {
         cx.engine.links().refresh().await;
         if let Some(rows) =

@@ -9,7 +9,7 @@ use crate::api::{Outcome, RowFormat};
 use crate::session::context::TransactionContext;
 use crate::session::primary_statement;
 
-/// `ANALYZE TABLE`, `LOCK TABLES`, `HANDLER` and the like: handed on as they are.
+/// `ANALYZE TABLE`, `HANDLER`, `EXPLAIN` of a write: sent unchanged.
 pub(crate) async fn relay(
     cx: &mut TransactionContext<'_>,
     sql: &str,

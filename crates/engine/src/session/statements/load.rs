@@ -31,7 +31,7 @@ pub(crate) struct Loading {
 
 /// For statements that may begin a `LOAD DATA LOCAL`.
 pub(crate) struct LoadContext<'a> {
-    pub(crate) session: SettingsContext<'a>,
+    pub(crate) base: SettingsContext<'a>,
     pub(crate) loading: &'a mut Option<Loading>,
 }
 
@@ -58,8 +58,8 @@ pub(crate) fn begin(cx: &mut LoadContext<'_>, load: &LoadData) -> Result<Outcome
     }
     if !load.local {
         // As on a server, other errors are reported first.
-        let view = cx.session.reads().view();
-        cx.session.reads().native_statement(&view).loader(load)?;
+        let view = cx.base.reads().view();
+        cx.base.reads().native_statement(&view).loader(load)?;
         return Err(Error::new(
             Code::OptionPreventsStatement,
             "The MySQL server is running with the --secure-file-priv option so it cannot \
@@ -67,17 +67,17 @@ pub(crate) fn begin(cx: &mut LoadContext<'_>, load: &LoadData) -> Result<Outcome
              reads the client's",
         ));
     }
-    if !cx.session.engine.globals().get("local_infile").is_on() {
+    if !cx.base.engine.globals().get("local_infile").is_on() {
         return Err(Error::new(
             Code::LocalInfileDisabled,
             "Loading local data is disabled; this must be enabled on both the client and \
              server sides",
         ));
     }
-    let pin = cx.session.reads().native_reads().pin;
-    native_statement::join(&mut cx.session.transaction_context(), &pin, true)?;
-    let view = cx.session.reads().view();
-    let loader = cx.session.reads().native_statement(&view).loader(load)?;
+    let pin = cx.base.reads().native_reads().pin;
+    native_statement::join(&mut cx.base.transaction_context(), &pin, true)?;
+    let view = cx.base.reads().view();
+    let loader = cx.base.reads().native_statement(&view).loader(load)?;
     let (counts, numbers) = (Counts::default(), Numbers::default());
     *cx.loading =
         Some(Loading { loader, counts, skipped: 0, numbers, failure: None, running: None });
@@ -89,7 +89,7 @@ pub(crate) fn begin(cx: &mut LoadContext<'_>, load: &LoadData) -> Result<Outcome
 pub(crate) async fn take_bytes(cx: &mut LoadContext<'_>, bytes: &[u8]) {
     let Some(mut loading) = cx.loading.take() else { return };
     if loading.failure.is_none()
-        && let Err(error) = load_piece(&mut cx.session, &mut loading, bytes).await
+        && let Err(error) = load_piece(&mut cx.base, &mut loading, bytes).await
     {
         loading.fail(error);
     }
@@ -106,16 +106,16 @@ pub(crate) async fn finish(cx: &mut LoadContext<'_>) -> Result<Outcome> {
     };
     let outcome = match loading.failure.take() {
         Some(error) => Err(error),
-        None => load_rest(&mut cx.session, &mut loading).await,
+        None => load_rest(&mut cx.base, &mut loading).await,
     };
     match outcome {
         Ok(Outcome::Done(done)) => {
-            cx.session.statement.count_rows(done.affected_rows);
+            cx.base.statement.count_rows(done.affected_rows);
             Ok(Outcome::Done(done))
         }
         Ok(other) => Ok(other),
         Err(error) => {
-            cx.session.statement.fail(&error);
+            cx.base.statement.fail(&error);
             Err(error)
         }
     }

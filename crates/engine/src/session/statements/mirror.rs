@@ -303,7 +303,7 @@ async fn check_source(link: &Link) -> Result<Option<String>> {
 }
 
 /// `SHOW MIRRORS`.
-pub(crate) fn mirrors(view: &View, database: Option<&str>) -> ResultTable {
+pub(crate) fn show_mirrors(view: &View, database: Option<&str>) -> ResultTable {
     let mut grid = ResultTable::new(vec![
         text("Table", 64),
         text("Database", 64),

@@ -10,9 +10,11 @@ use pelorus_sql::literal;
 use pelorus_sql::statement::{Completion, Ddl, DdlAction, Maintenance};
 use pelorus_store::TableId;
 
-use super::{done, like, linked_tables, native_dml, transaction_control, unsupported_objects};
+use super::{
+    create_like, done, linked_tables, native_dml, transaction_control, unsupported_objects,
+};
 use crate::api::{Outcome, RowFormat};
-use crate::session::context::SettingsContext;
+use crate::session::context::{SettingsContext, TransactionContext};
 use crate::session::long_text::read_long;
 use crate::session::statement_snapshot::View;
 use crate::session::stream;
@@ -85,7 +87,7 @@ pub(crate) async fn define(
             return create_of_query(cx, view, create).await;
         }
         if let Some(like) = create.like.as_ref().filter(|like| !cx.routing().is_native(like)) {
-            return like::create(cx.reads(), view, create, like).await;
+            return create_like::run(cx.reads(), view, create, like).await;
         }
     }
     let definer = cx.reads().definer(view);
@@ -100,26 +102,18 @@ pub(crate) async fn define(
 
 /// `ANALYZE TABLE` and the like.
 pub(crate) async fn maintain(
-    cx: &mut SettingsContext<'_>,
+    cx: &mut TransactionContext<'_>,
     view: &Arc<View>,
     sql: &str,
     maintenance: &Maintenance,
     format: RowFormat,
 ) -> Result<Outcome> {
     if !cx.routing().names_native(&maintenance.tables) {
-        return linked_tables::relay(
-            &mut cx.transaction_context(),
-            sql,
-            &maintenance.tables,
-            &maintenance.verb,
-            format,
-        )
-        .await;
+        return linked_tables::relay(cx, sql, &maintenance.tables, &maintenance.verb, format).await;
     }
     cx.routing().place(&maintenance.tables).await?.only_link(&maintenance.verb)?;
     if cx.transaction.is_open() && maintenance.verb != "CHECKSUM" {
-        transaction_control::end(&mut cx.transaction_context(), "COMMIT", Completion::default())
-            .await?;
+        transaction_control::end(cx, "COMMIT", Completion::default()).await?;
     }
     let definer = cx.reads().definer(view);
     let grid = blocking(|| definer.maintain(maintenance))?;

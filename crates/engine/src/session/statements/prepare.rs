@@ -136,7 +136,9 @@ async fn prepare(
     let columns = match &statement {
         Statement::Query(facts) => {
             let cx = &mut cx.transaction_context();
-            match query_routing::own_link(cx.reads(), sql, &facts.tables, false).await? {
+            match query_routing::link_of_own_connection(cx.reads(), sql, &facts.tables, false)
+                .await?
+            {
                 // Others do not see its temporary tables, and would wait for its locks.
                 Some(link) if cx.connections.holds_state_on(link.name()) => {
                     primary_statement::describe(cx, &link, sql).await?

@@ -33,7 +33,7 @@ pub(crate) async fn run(
     if facts.calc_found_rows {
         return found_rows::run_query(cx, view, sql, facts, format).await;
     }
-    let located = user_locks::call_in(cx, view, sql).await?;
+    let located = user_locks::with_results(cx, view, sql).await?;
     let sql = located.as_deref().unwrap_or(sql);
     if cx.routing().names_native(&facts.tables) {
         let locks = facts.locking && !cx.reads().transaction_is_read_only();
@@ -43,7 +43,7 @@ pub(crate) async fn run(
         }
     }
     if let Some(link) =
-        query_routing::own_link(cx.reads(), sql, &facts.tables, facts.locking).await?
+        query_routing::link_of_own_connection(cx.reads(), sql, &facts.tables, facts.locking).await?
     {
         let limit = cx.settings.select_limit();
         return primary_statement::run_query(cx, &link, sql, format, limit).await;

@@ -13,9 +13,10 @@ use crate::api::{Done, Outcome};
 use crate::info::InfoTables;
 use crate::session::context::{ReadContext, SettingsContext};
 use crate::session::expressions;
+use crate::session::state::client_settings::ClientSettings;
 use crate::session::statement_snapshot::View;
 use crate::variables::check::{check_charset, convert, find_collation, wrong_value};
-use crate::variables::{VarValue, Variable, find};
+use crate::variables::{Globals, VarValue, Variable, find};
 
 /// Warning of a value that was cut to a variable's bounds.
 const TRUNCATED: u16 = 1292;
@@ -53,8 +54,12 @@ async fn assign(
         Assignment::Variable { scope, name, value } => {
             set_variable(cx, view, *scope, name, value).await
         }
-        Assignment::Names { charset, collation } => set_names(cx, charset, collation.as_deref()),
-        Assignment::CharacterSet(charset) => set_character_set(cx, charset),
+        Assignment::Names { charset, collation } => {
+            set_names(cx.settings, cx.engine.globals(), charset, collation.as_deref())
+        }
+        Assignment::CharacterSet(charset) => {
+            set_character_set(cx.settings, cx.engine.globals(), charset)
+        }
         Assignment::Transaction { target, isolation, read_only } => {
             set_transaction(cx, *target, *isolation, *read_only)
         }
@@ -82,13 +87,13 @@ async fn set_variable(
     };
     match scope {
         Scope::Session => set_session(cx, variable, value).await,
-        Scope::Global => set_global(cx, variable, value),
+        Scope::Global => set_global(cx.reads(), variable, value),
         Scope::Persist | Scope::PersistOnly => Err(Error::unsupported("SET PERSIST")),
     }
 }
 
 fn set_global(
-    cx: &mut SettingsContext<'_>,
+    cx: ReadContext<'_>,
     variable: &'static Variable,
     value: Option<VarValue>,
 ) -> Result<()> {
@@ -100,7 +105,7 @@ fn set_global(
         ));
     }
     if variable.name == "gtid_purged" {
-        return pass_over_gtids(cx.reads(), variable, value.as_ref());
+        return pass_over_gtids(cx, variable, value.as_ref());
     }
     let default = || VarValue::Text(variable.default.unwrap_or_default().to_owned());
     let value = value.unwrap_or_else(default);
@@ -113,8 +118,8 @@ fn set_global(
             cx.engine.globals().set(variable, &off).ok();
         })?;
     }
-    note_truncation(cx.reads(), note);
-    warn_of_isolation(cx.reads(), variable, &cx.engine.globals().get(variable.name));
+    note_truncation(cx, note);
+    warn_of_isolation(cx, variable, &cx.engine.globals().get(variable.name));
     Ok(())
 }
 
@@ -233,11 +238,12 @@ fn note_truncation(cx: ReadContext<'_>, note: Option<String>) {
 
 /// `SET NAMES`.
 fn set_names(
-    cx: &mut SettingsContext<'_>,
+    settings: &mut ClientSettings,
+    globals: &Globals,
     charset: &Charset,
     collation: Option<&str>,
 ) -> Result<()> {
-    let charset = named_charset(cx.reads(), charset)?;
+    let charset = named_charset(globals, charset)?;
     let default = check_charset(&charset)?;
     let collation = match collation {
         None => default,
@@ -258,27 +264,31 @@ fn set_names(
     let text = VarValue::Text(charset);
     // The first one refuses charsets that a client cannot have.
     for name in ["character_set_client", "character_set_results", "character_set_connection"] {
-        cx.settings.set_variable(find(name)?, &text)?;
+        settings.set_variable(find(name)?, &text)?;
     }
-    cx.settings.put_variable("collation_connection", VarValue::Text(collation.name()));
+    settings.put_variable("collation_connection", VarValue::Text(collation.name()));
     Ok(())
 }
 
 /// `SET CHARACTER SET`: the connection gets the charset of the database.
-fn set_character_set(cx: &mut SettingsContext<'_>, charset: &Charset) -> Result<()> {
-    let charset = VarValue::Text(named_charset(cx.reads(), charset)?);
-    cx.settings.set_variable(find("character_set_client")?, &charset)?;
-    cx.settings.set_variable(find("character_set_results")?, &charset)?;
-    let database = cx.settings.variables().get("character_set_database");
-    let collation = cx.settings.variables().get("collation_database");
-    cx.settings.put_variable("character_set_connection", database);
-    cx.settings.put_variable("collation_connection", collation);
+fn set_character_set(
+    settings: &mut ClientSettings,
+    globals: &Globals,
+    charset: &Charset,
+) -> Result<()> {
+    let charset = VarValue::Text(named_charset(globals, charset)?);
+    settings.set_variable(find("character_set_client")?, &charset)?;
+    settings.set_variable(find("character_set_results")?, &charset)?;
+    let database = settings.variables().get("character_set_database");
+    let collation = settings.variables().get("collation_database");
+    settings.put_variable("character_set_connection", database);
+    settings.put_variable("collation_connection", collation);
     Ok(())
 }
 
-fn named_charset(cx: ReadContext<'_>, charset: &Charset) -> Result<String> {
+fn named_charset(globals: &Globals, charset: &Charset) -> Result<String> {
     match charset {
-        Charset::Default => Ok(cx.engine.globals().get("character_set_client").text().to_owned()),
+        Charset::Default => Ok(globals.get("character_set_client").text().to_owned()),
         Charset::Name(name) => {
             let name = name.to_ascii_lowercase();
             let name = if name == "utf8" { "utf8mb3".to_owned() } else { name };
@@ -314,7 +324,7 @@ fn set_transaction(
         let Some(value) = value else { continue };
         let variable = find(name)?;
         if target == Target::Global {
-            set_global(cx, variable, Some(value))?;
+            set_global(cx.reads(), variable, Some(value))?;
         } else {
             cx.settings.set_variable(variable, &value)?;
             warn_of_isolation(cx.reads(), variable, &value);

@@ -86,7 +86,7 @@ async fn show_own(
         ShowKind::Plugins => server::plugins(),
         ShowKind::Privileges => server::privileges(),
         ShowKind::Servers => server::servers(view),
-        ShowKind::Mirrors => mirror::mirrors(view, show.database.as_deref()),
+        ShowKind::Mirrors => mirror::show_mirrors(view, show.database.as_deref()),
         ShowKind::CreateServer => accounts::show_create_server(cx.engine, show)?,
         ShowKind::Grants => accounts::show_grants(cx.reads(), show)?,
         ShowKind::CreateUser => accounts::show_create_user(cx.reads(), show)?,

@@ -19,13 +19,13 @@ pub(crate) async fn run(
     write: &Write,
     format: RowFormat,
 ) -> Result<Outcome> {
-    if !native_dml::writes_native(cx.session.routing(), write) {
-        let cx = &mut cx.session.transaction_context();
+    if !native_dml::writes_native(cx.base.routing(), write) {
+        let cx = &mut cx.base.transaction_context();
         return linked_tables::write(cx, sql, write, format).await;
     }
-    let memory = cx.session.reads().stage_memory();
-    match &native_dml::parse(cx.session.reads(), sql, &memory)? {
+    let memory = cx.base.reads().stage_memory();
+    match &native_dml::parse(cx.base.reads(), sql, &memory)? {
         Parsed::Load(load) => load::begin(cx, load),
-        change => native_dml::run(&mut cx.session, change).await,
+        change => native_dml::run(&mut cx.base, change).await,
     }
 }

@@ -21,7 +21,7 @@ use crate::session::table_routing::unknown_database;
 
 /// Makes a native table with the definition of a linked one. What native tables do not have is
 /// left out with a warning, except where columns would have other values without it.
-pub(crate) async fn create(
+pub(crate) async fn run(
     cx: ReadContext<'_>,
     view: &Arc<View>,
     create: &TableDefinition,
