@@ -418,7 +418,7 @@ impl Session {
             return Err(Error::new(Code::NoDatabase, "No database selected"));
         }
         let view = self.reads().view();
-        let context = self.reads().context(&view);
+        let context = self.reads().query_context(&view);
         let sql = format!("SELECT * FROM {}", pelorus_sql::literal::name(table));
         let columns = pelorus_query::describe(&context, &sql).await?;
         let like = pelorus_result::pattern::Like::show(wild);

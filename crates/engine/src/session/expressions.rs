@@ -56,7 +56,7 @@ pub(crate) async fn run(
     let Some(link) =
         query_routing::link_of_own_connection(cx.reads(), &sql, &tables, false).await?
     else {
-        return cx.reads().run_query(&cx.reads().context(view), &sql, RowFormat::Text).await;
+        return cx.reads().run_query(&cx.reads().query_context(view), &sql, RowFormat::Text).await;
     };
     match primary_statement::run_query(cx, &link, &sql, RowFormat::Text, None).await? {
         Outcome::Rows(set) => Ok(set),

@@ -20,7 +20,7 @@ use super::statement_snapshot::View;
 impl<'a> ReadContext<'a> {
     /// The session's state that a DML statement sees.
     pub(crate) fn native_statement(self, view: &Arc<View>) -> Statement<'a> {
-        let context = self.context(view);
+        let context = self.query_context(view);
         let policy = Policy {
             nulls: NullRule::Refuse,
             null_is_now: !self.settings.variables().is_on("explicit_defaults_for_timestamp"),
@@ -40,7 +40,7 @@ impl<'a> ReadContext<'a> {
     }
 
     pub(crate) fn definer(self, view: &Arc<View>) -> Definer {
-        let context = self.context(view);
+        let context = self.query_context(view);
         Definer {
             catalog: Arc::clone(self.engine.native()),
             current: self.settings.database().map(str::to_owned),

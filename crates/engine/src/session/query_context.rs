@@ -18,6 +18,10 @@ use crate::mirror::answering::Mirrored;
 use crate::variables::VarValue;
 
 impl ReadContext<'_> {
+    /// Plans and runs a query here; its warnings go to the diagnostics of the statement.
+    ///
+    /// # Errors
+    /// Errors of the query, before its first row.
     pub(crate) async fn run_query(
         self,
         context: &QueryContext,
@@ -37,21 +41,21 @@ impl ReadContext<'_> {
     }
 
     /// The context of a query of this session.
-    pub(crate) fn context(self, view: &Arc<View>) -> QueryContext {
-        self.context_over(view, None)
+    pub(crate) fn query_context(self, view: &Arc<View>) -> QueryContext {
+        self.query_context_over(view, None)
     }
 
     /// The same for a query of the client's own, which `sql_select_limit` limits. The caller
     /// handles its locks, or only describes it.
-    pub(crate) fn context_of_query(self, view: &Arc<View>) -> QueryContext {
-        let mut context = self.context(view);
+    pub(crate) fn client_query_context(self, view: &Arc<View>) -> QueryContext {
+        let mut context = self.query_context(view);
         context.options.select_limit = self.settings.select_limit();
         context.options.ignores_locks = true;
         context
     }
 
     /// The same, with some linked databases read from their copies.
-    pub(crate) fn context_over(
+    pub(crate) fn query_context_over(
         self,
         view: &Arc<View>,
         mirrored: Option<Arc<Mirrored>>,

@@ -30,7 +30,7 @@ pub(crate) async fn run_over_mirrors(
     // The moment that the copies are known to be fresh at is later than the statement's
     // beginning.
     let view = cx.reads().view();
-    let mut context = cx.reads().context_over(&view, Some(Arc::clone(&mirrored)));
+    let mut context = cx.reads().query_context_over(&view, Some(Arc::clone(&mirrored)));
     context.options.select_limit = select_limit;
     match cx.reads().run_query(&context, sql, format).await {
         // Resynchronised or renamed since: the plan may be over a part of the rows.
@@ -89,7 +89,7 @@ pub(crate) async fn run_at_most(
     let mut view = Arc::clone(view);
     let mut tries = 0;
     loop {
-        let mut context = cx.context_of_query(&view);
+        let mut context = cx.client_query_context(&view);
         context.options.select_limit = select_limit;
         let error = match cx.run_query(&context, sql, format).await {
             Ok(rows) => return Ok(Outcome::Rows(rows)),

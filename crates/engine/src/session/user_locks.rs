@@ -185,7 +185,7 @@ async fn constant(cx: ReadContext<'_>, view: &View, expression: &str) -> Result<
     let (value, ty) = match simple_expression::value_of(cx.settings, view, expression)? {
         Some(value) => value,
         None => {
-            let context = cx.context(&std::sync::Arc::new(view.clone()));
+            let context = cx.query_context(&std::sync::Arc::new(view.clone()));
             let sql = format!("SELECT {expression}");
             let set = cx.run_query(&context, &sql, crate::api::RowFormat::Text).await?;
             let batches = pelorus_result::collect::batches(&set.columns, set.rows).await?;

@@ -59,7 +59,7 @@ async fn explain_here(
     }
     let mirrored = mirror_routing::mirrored(cx, tables).await;
     let cx = cx.reads();
-    let context = cx.context_of_query(view);
+    let context = cx.client_query_context(view);
     let result = match mirrored {
         None => {
             let result = pelorus_query::explain(&context, text).await?;
@@ -70,7 +70,7 @@ async fn explain_here(
             result
         }
         Some(mirrored) => {
-            let over_mirrors = cx.context_over(&cx.view(), Some(Arc::new(mirrored)));
+            let over_mirrors = cx.query_context_over(&cx.view(), Some(Arc::new(mirrored)));
             match pelorus_query::explain(&over_mirrors, text).await {
                 Ok(result) => result,
                 Err(error) => {

@@ -129,7 +129,7 @@ async fn create_of_query(
 ) -> Result<Outcome> {
     let Some(query) = &create.query else { return Err(Error::internal("no query")) };
     let database = cx.settings.database_of(&create.name)?.to_owned();
-    let columns = pelorus_query::describe(&cx.reads().context(view), &query.text).await?;
+    let columns = pelorus_query::describe(&cx.reads().query_context(view), &query.text).await?;
     let mut definition = create.clone();
     let native = cx.engine.native();
     pelorus_native::ddl::add_columns(&mut definition, &columns, native, &database)?;

@@ -162,7 +162,7 @@ async fn describe_query(cx: ReadContext<'_>, sql: &str) -> Result<Vec<Column>> {
     let sql = located.as_deref().unwrap_or(sql);
     let mut tries = 0;
     loop {
-        let context = cx.context_of_query(&cx.view());
+        let context = cx.client_query_context(&cx.view());
         let error = match pelorus_query::describe(&context, sql).await {
             Ok(columns) => return Ok(columns),
             Err(error) => error,

@@ -53,7 +53,7 @@ pub(crate) async fn filtered(
     condition: &str,
     format: RowFormat,
 ) -> Result<ResultSet> {
-    let mut context = cx.context(view);
+    let mut context = cx.query_context(view);
     let columns = grid.columns.clone();
     context.catalog =
         Arc::new(WithTable { table: Arc::new(OneTable(grid)), rest: context.catalog.clone() });

@@ -287,7 +287,7 @@ impl<'s> Pair<'s> {
             [(self.found.local.clone(), hidden_database(&self.name.link, &self.name.database))];
         let mirrored = Mirrored::as_whole(databases.into(), TimeZone::Utc);
         let view = self.session.view();
-        let mut context = self.session.context_over(&view, Some(Arc::new(mirrored)));
+        let mut context = self.session.query_context_over(&view, Some(Arc::new(mirrored)));
         let mut eval = self.session.eval_context(&view);
         eval.time_zone = TimeZone::Utc;
         eval.sql_mode = pelorus_functions::SqlMode::default();
