@@ -38,17 +38,26 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
             "crates/sql/src/lexer/server_text.rs",
             "crates/query/src/federation/passthrough_text.rs",
             "crates/query/src/run.rs",
-            "crates/engine/src/session/show/remote.rs",
+            "crates/engine/src/session/statements/show/remote.rs",
         ],
     ),
     // An error that is not our own comes from a server's packet.
     ("Error::remote(", &["error", "link", "mysql-wire"]),
-    (".pin_counting(", &["link", "crates/engine/src/session/transaction.rs"]),
+    // Handlers of statements take a context, which says what they may change.
+    (
+        "session: &mut Session,",
+        &[
+            "crates/engine/src/session/dispatch.rs",
+            "crates/engine/src/session/statement_lifecycle.rs",
+            "crates/engine/src/session/statements/execute.rs",
+        ],
+    ),
+    (".pin_counting(", &["link", "crates/engine/src/session/primary_connection.rs"]),
     (
         "pinned.execute(",
         &[
             "crates/engine/src/session/primary_connection.rs",
-            "crates/engine/src/session/transaction.rs",
+            "crates/engine/src/session/primary_statement.rs",
         ],
     ),
     (
@@ -56,7 +65,7 @@ const TEXT_FENCES: &[(&str, &[&str])] = &[
         &[
             "link",
             "query",
-            "crates/engine/src/session/show.rs",
+            "crates/engine/src/session/statements/show.rs",
             "crates/engine/src/info/remote_columns.rs",
         ],
     ),

@@ -1,64 +1,59 @@
-//! [`Session`]: the state of one client, and the execution of its statements.
+//! [`Session`]: the state of one client, in parts, and the execution of its statements.
 //!
 //! | module | owns |
 //! | --- | --- |
+//! | `state` | the parts that a session consists of; a part does not know the session |
+//! | `context` | what handlers may read and change of a session |
 //! | `statement_lifecycle` | the frame of every statement: rights, kill, time limit, warnings, counters |
+//! | `dispatch` | the handler and the context of each kind of statement |
+//! | `statements` | the handlers, one module for each kind of statement |
+//! | `access_rights` | what read-only accounts, servers and transactions refuse |
 //! | `statement_snapshot` | the session's state as a running statement sees it |
-//! | `connect` | the beginning of a session, and `KILL` |
-//! | `dispatch` | the handler of each kind of statement |
-//! | `light` | statements that take a short time whatever the data |
-//! | `query` | queries, and their context |
-//! | `found_rows` | `SQL_CALC_FOUND_ROWS` |
-//! | `table_routing` | the linked server of a statement's tables |
-//! | `primary_connection` | statements on the session's own connection to a primary |
-//! | `transaction` | transactions |
-//! | `set` | `SET` |
-//! | `prepared` | prepared statements |
-//! | `native_dml` | statements that change rows of native tables |
-//! | `native_ddl` | statements that define native databases and tables |
-//! | `like` | `CREATE TABLE ... LIKE` of a linked table |
-//! | `mirror` | statements about mirrors |
-//! | `unsupported_objects` | views, triggers, events and routines, which native databases do not have |
+//! | `session_catalog` | the tables that names mean |
+//! | `query_context` | the context of a query, and the settings of linked servers |
+//! | `table_routing`, `query_routing`, `mirror_routing` | the linked server of tables; queries on the session's own connection; queries that copies answer |
+//! | `query_execution` | queries that run here |
+//! | `native_statement` | settings and transaction of statements on native tables |
+//! | `primary_connection`, `primary_statement` | the session's own connections to primaries, and the client's statements on them |
+//! | `expressions`, `simple_expression` | the expressions of `SET`, `DO` and similar statements |
 //! | `user_locks` | `GET_LOCK` and the other locking functions |
-//! | `users`, `links` | accounts and linked servers |
-//! | `show` | `SHOW`, `DESCRIBE` |
+//! | `light` | statements that take a short time whatever the data |
+//! | `long_text` | reading of long texts |
+//! | `connect` | the beginning of a session, and `KILL` |
 //! | `stream` | results on their way to the client |
 
+mod access_rights;
 mod connect;
+mod context;
 mod dispatch;
-mod found_rows;
+mod expressions;
 mod light;
-mod like;
-mod links;
-pub(crate) mod mirror;
-mod native_ddl;
-mod native_dml;
-mod prepared;
+mod long_text;
+mod mirror_routing;
+mod native_statement;
 mod primary_connection;
-mod query;
-mod set;
-mod show;
+mod primary_statement;
+mod query_context;
+mod query_execution;
+mod query_routing;
+mod session_catalog;
+mod simple_expression;
+pub(crate) mod state;
 mod statement_lifecycle;
 pub(crate) mod statement_snapshot;
+pub(crate) mod statements;
 mod stream;
 mod table_routing;
 #[cfg(test)]
 mod tests;
-mod transaction;
-mod unsupported_objects;
 mod user_locks;
-mod users;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use pelorus_env::Account;
 use pelorus_error::{Code, Error, Result};
-use pelorus_result::diagnostics::Diagnostics;
 use pelorus_result::kill::{Handle, Stop};
-use pelorus_sql::Mode;
 use pelorus_sql::lexer::Lexer;
 use pelorus_types::{Collation, Column};
 
@@ -66,57 +61,40 @@ use crate::accounts::AccountName;
 use crate::api::{Login, Outcome, Parameter, Prepared, RowFormat, SessionStatus, Timeouts};
 use crate::engine::Engine;
 use crate::processlist::Process;
-use crate::variables::{SessionVariables, VarValue, find};
-use prepared::PreparedStatements;
-use statement_lifecycle::read_long;
-use statement_snapshot::UserVariables;
-use transaction::Transaction;
+use context::{ReadContext, SettingsContext, TransactionContext, show_client};
+use state::client_settings::ClientSettings;
+use state::held_locks::HeldLocks;
+use state::identity::Identity;
+use state::prepared_statements::{PreparedStatement, PreparedStatements};
+use state::primary_connections::PrimaryConnections;
+use state::statement_state::StatementState;
+use state::transaction::Transaction;
+use statements::accounts::AccountContext;
+use statements::load::{self, LoadContext, Loading};
+use statements::prepare::{self, PrepareContext};
+use statements::servers::ServerContext;
+use statements::use_database;
 
 /// One client's session.
 pub struct Session {
     engine: Arc<Engine>,
     process: Arc<Process>,
-    login: Login,
-    account: AccountName,
-    read_only: bool,
-    database: Option<String>,
-    /// The database that becomes current again after the running prepared statement.
-    own_database: Option<Option<String>>,
-    variables: SessionVariables,
-    /// The modes of `sql_mode` that affect parsing; cached because every statement needs them.
-    mode: Mode,
-    /// The same of the session itself: a prepared statement is read as it was when it was prepared.
-    own_mode: Mode,
-    user_variables: Arc<UserVariables>,
-    diagnostics: Diagnostics,
-    last_insert_id: u64,
-    /// The link whose own connection has written a row with an AUTO_INCREMENT column since: only
-    /// the server knows whether it has made the number, or the statement.
-    insert_id_on: Option<String>,
-    row_count: i64,
+    identity: Identity,
+    settings: ClientSettings,
+    statement: StatementState,
     transaction: Transaction,
-    /// The memory account of state that outlives a statement.
-    memory: Account,
-    /// The wish that the statement at hand stops.
-    stop: Stop,
-    /// The statement that comes next was stopped while its text was split off.
-    stopped_early: AtomicBool,
+    connections: PrimaryConnections,
+    locks: HeldLocks,
     prepared: PreparedStatements,
-    /// The statement that runs was prepared and has parameters.
-    has_parameters: bool,
-    multi_statements: bool,
-    /// Linked servers that something was written to since their mirrors were last seen to have it,
-    /// by their names in lower case.
-    wrote_to: BTreeSet<String>,
     /// A `LOAD DATA LOCAL` that waits for its file.
-    loading: Option<native_dml::Loading>,
+    loading: Option<Loading>,
 }
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("id", &self.id())
-            .field("account", &self.account)
+            .field("account", self.identity.account())
             .finish_non_exhaustive()
     }
 }
@@ -129,33 +107,18 @@ impl Session {
         login: Login,
     ) -> Result<Self> {
         let account = engine.account_of(&login)?;
-        let variables = SessionVariables::new(engine.globals());
         let memory = engine.memory().sessions().part("pelorus_session_memory", usize::MAX);
         let mut session = Self {
+            identity: Identity::new(login, account),
+            settings: ClientSettings::new(engine.globals(), memory),
+            statement: StatementState::default(),
+            transaction: Transaction::default(),
+            connections: PrimaryConnections::default(),
+            locks: HeldLocks::default(),
+            prepared: PreparedStatements::default(),
+            loading: None,
             engine,
             process,
-            read_only: account.read_only,
-            account: account.name,
-            login,
-            database: None,
-            own_database: None,
-            mode: Mode::default(),
-            own_mode: Mode::default(),
-            variables,
-            user_variables: Arc::default(),
-            diagnostics: Diagnostics::default(),
-            last_insert_id: 0,
-            insert_id_on: None,
-            row_count: 0,
-            transaction: Transaction::default(),
-            memory,
-            stop: Stop::never(),
-            stopped_early: AtomicBool::new(false),
-            prepared: PreparedStatements::default(),
-            has_parameters: false,
-            multi_statements: false,
-            wrote_to: BTreeSet::new(),
-            loading: None,
         };
         session.start_state().await?;
         Ok(session)
@@ -166,100 +129,111 @@ impl Session {
         if let Some(mode) = self.engine.links().sql_mode() {
             self.engine.globals().adopt_sql_mode(&mode);
         }
-        self.variables = SessionVariables::new(self.engine.globals());
-        self.user_variables = Arc::default();
-        self.diagnostics = Diagnostics::default();
-        self.last_insert_id = 0;
-        self.insert_id_on = None;
-        self.row_count = 0;
+        self.settings.reset(self.engine.globals(), self.identity.login())?;
+        self.statement.reset();
         self.transaction = Transaction::default();
+        self.connections.reset();
+        self.locks = HeldLocks::default();
         self.engine.user_locks().release_all(self.id());
-        self.begin_diagnostics();
+        self.transaction_context().begin_diagnostics();
         self.prepared = PreparedStatements::default();
         self.loading = None;
-        self.use_client_collation();
-        self.use_client_flags()?;
-        self.settings_changed();
-        self.own_database = None;
-        self.database = None;
-        if let Some(database) = self.login.database.clone().filter(|name| !name.is_empty()) {
-            self.change_database(&database).await?;
+        let database = self.identity.login().database.clone();
+        if let Some(database) = database.filter(|name| !name.is_empty()) {
+            use_database::run(&mut self.settings_context(), &database).await?;
         }
-        self.show_activity();
+        show_client(&self.process, &self.identity, &self.settings);
         Ok(())
     }
 
-    /// The charset that the client named at login; one that cannot be a client's, or that is not
-    /// known, leaves the default, as MySQL does.
-    fn use_client_collation(&mut self) {
-        let collation = Collation(self.login.collation);
-        let Some(info) = collation.info() else { return };
-        if matches!(info.charset, "ucs2" | "utf16" | "utf16le" | "utf32") {
-            return;
+    /// What a statement can read.
+    fn reads(&self) -> ReadContext<'_> {
+        ReadContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &self.identity,
+            settings: &self.settings,
+            statement: &self.statement,
+            transaction: &self.transaction,
+            connections: &self.connections,
         }
-        let charset = VarValue::Text(info.charset.to_owned());
-        for name in ["character_set_client", "character_set_connection", "character_set_results"] {
-            self.variables.put(name, charset.clone());
-        }
-        self.variables.put("collation_connection", VarValue::Text(info.name.to_owned()));
     }
 
-    /// Sets the variables that follow from the flags of the client.
-    fn use_client_flags(&mut self) -> Result<()> {
-        if self.login.interactive {
-            self.variables.put("wait_timeout", self.variables.get("interactive_timeout"));
+    fn transaction_context(&mut self) -> TransactionContext<'_> {
+        TransactionContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &self.identity,
+            settings: &self.settings,
+            statement: &mut self.statement,
+            transaction: &mut self.transaction,
+            connections: &mut self.connections,
+            locks: &mut self.locks,
         }
-        if self.login.ignore_space {
-            let mode = format!("{},IGNORE_SPACE", self.variables.get("sql_mode").text());
-            self.variables.set(find("sql_mode")?, &VarValue::Text(mode))?;
-        }
-        Ok(())
     }
 
-    /// Updates state that is derived from variables.
-    fn settings_changed(&mut self) {
-        self.own_mode = Mode::from_sql_mode(self.variables.get("sql_mode").text());
-        self.mode = self.own_mode;
-        let memory = usize::try_from(self.variables.count("pelorus_session_memory"));
-        self.memory.set_limit(memory.unwrap_or(usize::MAX));
+    fn settings_context(&mut self) -> SettingsContext<'_> {
+        self.load_context().base
     }
 
-    /// Changes the current database, also after the prepared statement that says so.
-    fn set_database(&mut self, database: Option<String>) {
-        if let Some(own) = &mut self.own_database {
-            own.clone_from(&database);
-        }
-        self.database = database;
-        self.show_activity();
-    }
-
-    /// Leaves a database that is no more.
-    fn leave_database(&mut self, name: &str) {
-        let is_gone = |database: &Option<String>| database.as_deref() == Some(name);
-        if self.own_database.as_ref().is_some_and(is_gone) {
-            self.own_database = Some(None);
-        }
-        if is_gone(&self.database) {
-            self.database = None;
-        }
-        self.show_activity();
-    }
-
-    /// Shows user, host and database in the list of sessions.
-    fn show_activity(&self) {
-        let host = match self.login.peer {
-            Some(peer) if peer.ip().to_canonical().is_loopback() => {
-                format!("localhost:{}", peer.port())
-            }
-            Some(peer) => peer.to_string(),
-            None => "localhost".to_owned(),
+    fn load_context(&mut self) -> LoadContext<'_> {
+        let base = SettingsContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &self.identity,
+            settings: &mut self.settings,
+            statement: &mut self.statement,
+            transaction: &mut self.transaction,
+            connections: &mut self.connections,
+            locks: &mut self.locks,
         };
-        self.process.update(|activity| {
-            activity.user.clone_from(&self.login.user);
-            activity.account = Some(self.account.clone());
-            activity.host = host;
-            activity.database.clone_from(self.own_database.as_ref().unwrap_or(&self.database));
-        });
+        LoadContext { base, loading: &mut self.loading }
+    }
+
+    fn prepare_context(&mut self) -> PrepareContext<'_> {
+        PrepareContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &mut self.identity,
+            settings: &self.settings,
+            statement: &mut self.statement,
+            transaction: &mut self.transaction,
+            connections: &mut self.connections,
+            locks: &mut self.locks,
+            prepared: &mut self.prepared,
+        }
+    }
+
+    fn account_context(&mut self) -> AccountContext<'_> {
+        AccountContext {
+            engine: &self.engine,
+            process: &self.process,
+            identity: &mut self.identity,
+            settings: &self.settings,
+            diagnostics: self.statement.diagnostics(),
+        }
+    }
+
+    fn server_context(&mut self) -> ServerContext<'_> {
+        ServerContext {
+            engine: &self.engine,
+            diagnostics: self.statement.diagnostics(),
+            connections: &mut self.connections,
+        }
+    }
+
+    /// Lets the session read text and names as it did when a statement was prepared. The caller
+    /// also calls [`Self::leave_prepared`], as the lifecycle does where a kill has come between.
+    fn enter_prepared(&mut self, prepared: &PreparedStatement, has_parameters: bool) {
+        let database = prepared.database().map(str::to_owned);
+        self.settings.enter_prepared(database, prepared.mode());
+        self.statement.set_has_parameters(has_parameters);
+    }
+
+    /// Goes back to the session's own database and mode; nothing where no prepared statement runs.
+    fn leave_prepared(&mut self) {
+        self.statement.set_has_parameters(false);
+        self.settings.leave_prepared();
     }
 
     /// The engine that it belongs to.
@@ -274,25 +248,25 @@ impl Session {
 
     /// The memory account of the session; the edge uses it as well.
     pub fn memory(&self) -> &Account {
-        &self.memory
+        self.settings.memory()
     }
 
     /// The account that is used.
     pub(crate) fn account(&self) -> &AccountName {
-        &self.account
+        self.identity.account()
     }
 
     /// The user who is logged in.
     pub fn login(&self) -> &Login {
-        &self.login
+        self.identity.login()
     }
 
     /// The state that OK and EOF packets carry.
     pub fn status(&self) -> SessionStatus {
         SessionStatus {
             in_transaction: self.transaction.is_open(),
-            autocommit: self.variables.is_on("autocommit"),
-            no_backslash_escapes: self.mode.no_backslash_escapes,
+            autocommit: self.settings.autocommit(),
+            no_backslash_escapes: self.settings.mode().no_backslash_escapes,
         }
     }
 
@@ -306,12 +280,7 @@ impl Session {
 
     /// How long the edge waits for the client.
     pub fn timeouts(&self) -> Timeouts {
-        let seconds = |name| Duration::from_secs(self.variables.count(name));
-        Timeouts {
-            idle: seconds("wait_timeout"),
-            read: seconds("net_read_timeout"),
-            write: seconds("net_write_timeout"),
-        }
+        self.settings.timeouts()
     }
 
     /// The outside end of this session.
@@ -324,41 +293,44 @@ impl Session {
     /// in that charset.
     pub fn in_digits(&self, statement: &[u8]) -> Option<Vec<u8>> {
         let charset = self.client_collation().charset();
-        pelorus_sql::binary_literals::in_digits(statement, charset, self.mode)
+        pelorus_sql::binary_literals::in_digits(statement, charset, self.settings.mode())
     }
 
     /// The charset in which the client writes statements, by its default collation.
     pub fn client_collation(&self) -> Collation {
-        let name = self.variables.get("character_set_client");
-        Collation::default_of(name.text()).unwrap_or(pelorus_types::collation::UTF8MB4_0900_AI_CI)
+        self.settings.client_collation()
     }
 
     /// The charset in which the client wants text, by its default collation; `None` if it wants
     /// text without conversion.
     pub fn results_collation(&self) -> Option<Collation> {
-        match self.variables.get("character_set_results") {
-            VarValue::Text(name) => Collation::default_of(&name),
-            _ => None,
-        }
+        self.settings.results_collation()
     }
 
     /// Splits off the first statement of a text; the second part is the rest, empty when there is
     /// none. Without multi-statements the whole text is the statement, and a second one in it is a
     /// syntax error.
     pub fn next_statement<'a>(&self, sql: &'a str) -> (&'a str, &'a str) {
-        if !self.multi_statements {
+        if !self.settings.has_multi_statements() {
             return (sql, "");
         }
         let stop = Stop::of(self.handle());
-        let split = || pelorus_sql::next_statement(sql, self.mode);
-        let Ok((first, rest)) = read_long(sql, &stop, &self.stage_memory(), split) else {
-            // Ordering: the same task looks at it.
-            self.stopped_early.store(true, Ordering::Relaxed);
+        let split = || pelorus_sql::next_statement(sql, self.settings.mode());
+        let Ok((first, rest)) =
+            long_text::read_long(sql, &stop, &self.reads().stage_memory(), split)
+        else {
+            self.statement.stop_next();
             return (sql, "");
         };
         // One token tells: reading all the rest before every statement would take its square.
-        let is_empty = Lexer::new(rest, self.mode).next().is_none();
+        let is_empty = Lexer::new(rest, self.settings.mode()).next().is_none();
         (first, if is_empty { "" } else { rest })
+    }
+
+    /// Whether a text is one statement that takes a short time: `KILL`, `SET` of plain values,
+    /// `SELECT` of constants and system variables, `SHOW` of this server's own state.
+    pub fn is_light(&self, sql: &str) -> bool {
+        light::is_light(sql, self.settings.mode())
     }
 
     /// Runs one statement.
@@ -366,7 +338,7 @@ impl Session {
     /// # Errors
     /// MySQL's errors; the session continues.
     pub async fn execute(&mut self, sql: &str, format: RowFormat) -> Result<Outcome> {
-        self.run("Query", sql, format).await
+        statement_lifecycle::run(self, "Query", sql, format).await
     }
 
     /// Prepares one statement for [`Self::execute_prepared`].
@@ -374,7 +346,7 @@ impl Session {
     /// # Errors
     /// MySQL's errors; the session continues.
     pub async fn prepare(&mut self, sql: &str) -> Result<Prepared> {
-        self.prepare_numbered(sql).await
+        prepare::prepare_numbered(&mut self.prepare_context(), sql).await
     }
 
     /// Runs a prepared statement; relayed rows come in [`RowFormat::Binary`].
@@ -387,11 +359,33 @@ impl Session {
         parameters: Vec<Parameter>,
     ) -> Result<Outcome> {
         crate::status::count(&self.process.counters.stmt_execute);
-        let (sql, entry) = self.prepared.bound(id, &parameters)?;
-        self.enter_prepared(&entry, !parameters.is_empty());
-        let outcome = self.run("Execute", &sql, RowFormat::Binary).await;
+        let (sql, prepared) = self.prepared.bound(id, &parameters)?;
+        self.enter_prepared(&prepared, !parameters.is_empty());
+        let outcome = statement_lifecycle::run(self, "Execute", &sql, RowFormat::Binary).await;
         self.leave_prepared();
-        Ok(prepared::named(outcome?, &entry))
+        Ok(prepared.with_names(outcome?))
+    }
+
+    /// Takes bytes of the file that [`Outcome::File`] requested. After an error the rest of the
+    /// file is ignored, and [`Self::loaded`] gives the error.
+    pub async fn load(&mut self, bytes: &[u8]) {
+        load::take_bytes(&mut self.load_context(), bytes).await;
+    }
+
+    /// The file cannot be taken: nothing more of it is loaded, and [`Self::loaded`] gives the
+    /// error.
+    pub fn fail_load(&mut self, error: Error) {
+        if let Some(loading) = &mut self.loading {
+            loading.fail(error);
+        }
+    }
+
+    /// The end of the file: returns the outcome of the statement.
+    ///
+    /// # Errors
+    /// Errors of its rows; no file was requested (1105).
+    pub async fn loaded(&mut self) -> Result<Outcome> {
+        load::finish(&mut self.load_context()).await
     }
 
     /// How many `?` a prepared statement has; `None` when there is no such statement.
@@ -411,7 +405,7 @@ impl Session {
     /// Unknown database (1049).
     pub async fn use_database(&mut self, name: &str) -> Result<()> {
         crate::status::count(&self.process.counters.admin);
-        self.change_database(name).await
+        use_database::run(&mut self.settings_context(), name).await
     }
 
     /// The columns of a table whose names fit a LIKE pattern (`COM_FIELD_LIST`); empty fits all.
@@ -420,11 +414,11 @@ impl Session {
     /// No database (1046), no such table (1146).
     pub async fn list_fields(&mut self, table: &str, wild: &str) -> Result<Vec<Column>> {
         crate::status::count(&self.process.counters.admin);
-        if self.database.is_none() {
+        if self.settings.database().is_none() {
             return Err(Error::new(Code::NoDatabase, "No database selected"));
         }
-        let view = self.view();
-        let context = self.context(&view);
+        let view = self.reads().view();
+        let context = self.reads().query_context(&view);
         let sql = format!("SELECT * FROM {}", pelorus_sql::literal::name(table));
         let columns = pelorus_query::describe(&context, &sql).await?;
         let like = pelorus_result::pattern::Like::show(wild);
@@ -440,9 +434,7 @@ impl Session {
     /// Unknown database (1049).
     pub async fn change_user(&mut self, login: Login) -> Result<()> {
         let account = self.engine.account_of(&login)?;
-        self.account = account.name;
-        self.read_only = account.read_only;
-        self.login = login;
+        self.identity = Identity::new(login, account);
         self.start_state().await
     }
 
@@ -452,17 +444,16 @@ impl Session {
     /// # Errors
     /// None at present.
     pub async fn reset(&mut self) -> Result<()> {
-        let database = self.database.take();
-        self.login.database = None;
+        let database = self.settings.database().map(str::to_owned);
+        self.identity.forget_login_database();
         self.start_state().await?;
-        self.database = database;
-        self.show_activity();
+        self.settings_context().set_database(database);
         Ok(())
     }
 
     /// Whether one text may hold several statements (`COM_SET_OPTION`).
     pub fn set_multi_statements(&mut self, on: bool) {
-        self.multi_statements = on;
+        self.settings.set_multi_statements(on);
     }
 }
 

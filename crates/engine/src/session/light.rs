@@ -5,8 +5,6 @@
 use pelorus_sql::lexer::Lexer;
 use pelorus_sql::{Mode, Token, TokenKind};
 
-use super::Session;
-
 /// Most tokens of such a statement.
 const TOKENS: usize = 64;
 
@@ -16,15 +14,9 @@ const BYTES: usize = 16 << 10;
 /// The `SHOW` statements that are answered at once.
 const SHOWN: [&str; 5] = ["PROCESSLIST", "STATUS", "VARIABLES", "WARNINGS", "ERRORS"];
 
-impl Session {
-    /// Whether a text is one statement that takes a short time: `KILL`, `SET` of plain values,
-    /// `SELECT` of constants and system variables, `SHOW` of this server's own state.
-    pub fn is_light(&self, sql: &str) -> bool {
-        is_light(sql, self.mode)
-    }
-}
-
-fn is_light(sql: &str, mode: Mode) -> bool {
+/// Whether a text is one statement that takes a short time: `KILL`, `SET` of plain values,
+/// `SELECT` of constants and system variables, `SHOW` of this server's own state.
+pub(crate) fn is_light(sql: &str, mode: Mode) -> bool {
     // A long one has a comment or a string that takes a while.
     if sql.len() > BYTES {
         return false;

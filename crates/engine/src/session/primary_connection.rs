@@ -1,464 +1,328 @@
-//! The session's own connection to the primary: writes, schema changes, and everything inside a
-//! transaction. The text is sent unchanged except for executable comments.
-
-use std::sync::Arc;
+//! The session's own connections to primaries: how they are made, how they join the transaction, and
+//! what is read from them between the statements of the client.
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::Value;
 use pelorus_link::{Format, Link, Relay, RelayedRows};
-use pelorus_result::scalar::{sql_of, value_at};
-use pelorus_sql::statement::{Completion, Ddl, DdlAction, TableName, Write, WriteKind};
-use pelorus_sql::{Statement, TokenKind, literal};
-use pelorus_types::Column;
+use pelorus_result::scalar::value_at;
+use pelorus_sql::statement::{Begin, Isolation};
 
-use super::statement_snapshot::{View, user_variable};
-use super::table_routing::Place;
-use super::{Session, stream};
-use crate::api::{Done, Outcome, RowFormat};
+use super::context::TransactionContext;
+use super::state::client_settings::ClientSettings;
+use super::state::primary_connections::{PrimaryConnection, PrimaryConnections};
 
-impl Session {
-    /// `INSERT`, `UPDATE` and the like.
-    pub(super) async fn write(
-        &mut self,
-        sql: &str,
-        write: &Write,
-        format: RowFormat,
-    ) -> Result<Outcome> {
-        if self.writes_native(write) {
-            return self.change_native(sql).await;
-        }
-        if write.local || write.kind == WriteKind::Load {
-            return Err(Error::unsupported("LOAD DATA into tables of linked servers"));
-        }
-        let has_variables = || {
-            let mut tokens = pelorus_sql::lexer::Lexer::new(sql, self.mode);
-            tokens.any(|token| token.kind == TokenKind::UserVariable)
-        };
-        if write.kind == WriteKind::Call && has_variables() {
-            // The procedure may change them, on a connection whose variables are not read.
-            return Err(Error::unsupported("CALL with user variables as arguments"));
-        }
-        let place = self.place(&write.tables).await?;
-        let link = self.link_for(&place, "a statement that writes", sql)?;
-        self.on_pinned(&link, sql, format, true).await
+/// Makes the own connection to a link, and begins the open transaction on it.
+///
+/// # Errors
+/// A transaction that is on another link already or has written to native tables (1235), or a
+/// server that is away.
+pub(crate) async fn join(cx: &mut TransactionContext<'_>, link: &Link) -> Result<()> {
+    let name = link.name().to_owned();
+    if cx.transaction.has_written_native() {
+        return Err(Error::unsupported(format_args!(
+            "a transaction in native tables and on server '{name}' at once"
+        )));
     }
-
-    /// Schema changes.
-    pub(super) async fn ddl(
-        &mut self,
-        view: &Arc<View>,
-        sql: &str,
-        ddl: &Ddl,
-        format: RowFormat,
-    ) -> Result<Outcome> {
-        if matches!(ddl.object.as_str(), "DATABASE" | "SCHEMA") {
-            return self.database_ddl(view, sql, ddl, format).await;
-        }
-        if self.names_native(&ddl.names) {
-            return self.define_native(view, sql, ddl).await;
-        }
-        if matches!(
-            ddl.object.as_str(),
-            "ROLE" | "TABLESPACE" | "LOGFILE" | "RESOURCE" | "SPATIAL" | "LIBRARY"
-        ) {
-            return Err(Error::unsupported(format_args!("DDL of {}", ddl.object)));
-        }
-        let tables: Vec<TableName> = ddl.names.iter().chain(&ddl.tables).cloned().collect();
-        let place = self.place(&tables).await?;
-        let link = self.link_for(&place, "DDL", sql)?;
-        let outcome = self.on_pinned(&link, sql, format, false).await;
-        if ddl.temporary
-            && ddl.action == DdlAction::Create
-            && outcome.is_ok()
-            && let Some(own) = self.transaction.pinned.get_mut(link.name())
-        {
-            own.has_temporary = true;
-        }
-        link.forget();
-        outcome
+    if let Some(bound) = cx.transaction.link()
+        && bound != name
+    {
+        return Err(Error::unsupported(format_args!(
+            "a transaction on the servers '{bound}' and '{name}' at once"
+        )));
     }
-
-    /// `CREATE`, `ALTER` and `DROP DATABASE`.
-    async fn database_ddl(
-        &mut self,
-        view: &Arc<View>,
-        sql: &str,
-        ddl: &Ddl,
-        format: RowFormat,
-    ) -> Result<Outcome> {
-        let named = ddl.names.first().map(|name| name.name.clone()).or(self.database.clone());
-        let Some(name) = named else {
-            return Err(Error::new(Code::NoDatabase, "No database selected"));
-        };
-        if self.engine.native().has(&name) {
-            return self.define_native(view, sql, ddl).await;
-        }
-        self.engine.links().forget();
-        self.engine.links().refresh().await;
-        let link = match self.engine.links().database(&name)? {
-            Some(found) if found.local != found.remote => {
-                return Err(Error::unsupported(format_args!(
-                    "DDL of database '{name}', which is '{}' on its server",
-                    found.remote
-                )));
-            }
-            Some(found) if !crate::links::is_own(&name) => found.link,
-            _ if crate::links::is_own(&name) => {
-                return Err(Error::new(
-                    Code::DatabaseAccessDenied,
-                    format!("Access denied for user {} to database '{name}'", self.account),
-                ));
-            }
-            _ => return self.define_native(view, sql, ddl).await,
-        };
-        let outcome = self.on_pinned(&link, sql, format, false).await;
-        link.forget();
-        self.engine.links().forget();
-        if ddl.action == DdlAction::Drop && outcome.is_ok() {
-            self.leave_database(&name);
-        }
-        outcome
+    drop_broken(cx, &name)?;
+    if !cx.connections.contains(&name) {
+        let pinned = link.pin_counting(cx.identity.login().found_rows).await?;
+        let link = link.clone();
+        cx.connections.insert(name.clone(), PrimaryConnection::new(link, pinned));
     }
-
-    /// `ANALYZE TABLE`, `LOCK TABLES`, `HANDLER` and the like: handed on as they are.
-    pub(super) async fn hand_on(
-        &mut self,
-        sql: &str,
-        tables: &[TableName],
-        what: &str,
-        format: RowFormat,
-    ) -> Result<Outcome> {
-        let place = self.place(tables).await?;
-        let link = self.link_for(&place, what, sql)?;
-        self.on_pinned(&link, sql, format, true).await
+    // The server refuses an isolation level (1568) while one is open.
+    end_killed_beginning(cx, &name).await?;
+    let Some(open) = cx.transaction.open() else {
+        return join_without_transaction(cx, &name).await;
+    };
+    if open.link.is_some() {
+        return Ok(());
     }
-
-    /// Whether the tables that a statement changes are native.
-    fn writes_native(&self, write: &Write) -> bool {
-        use WriteKind::{Call, Compound, Import};
-        let changed = write.tables.get(..write.changed.max(1)).unwrap_or(&write.tables);
-        !matches!(write.kind, Call | Compound | Import) && self.names_native(changed)
+    let (begin, isolation) = (open.begin, open.isolation);
+    let savepoints = open.savepoints.clone();
+    if let Some(level) = isolation.map(isolation_words).or_else(|| isolation_setting(cx.settings)) {
+        execute(cx, &name, &format!("SET TRANSACTION ISOLATION LEVEL {level}")).await?;
     }
-
-    /// `LOCK TABLES`.
-    pub(super) async fn lock_tables(
-        &mut self,
-        sql: &str,
-        tables: &[(TableName, bool)],
-        format: RowFormat,
-    ) -> Result<Outcome> {
-        let tables: Vec<TableName> = tables.iter().map(|(table, _)| table.clone()).collect();
-        let place = self.place(&tables).await?;
-        if place.native.is_some() && place.only_link("LOCK TABLES")?.is_none() {
-            // As on a server, a transaction ends here.
-            if self.transaction.is_open() {
-                self.end_transaction("COMMIT", Completion::default()).await?;
-            }
-            // Readers of native tables see one version and writers do not wait, so that a dump
-            // that is loaded needs no lock.
-            let text = "LOCK TABLES has no effect on native tables";
-            self.diagnostics.warn(Code::NotSupportedYet.errno(), text);
-            self.transaction.locks_native = true;
-            return Ok(Outcome::Done(Done::default()));
-        }
-        let link = self.link_for(&place, "LOCK TABLES", sql)?;
-        if self.read_only {
-            // A transaction that only reads does not block writes.
-            return Err(self.denied_on("LOCK TABLES", tables.first()));
-        }
-        let outcome = self.on_pinned(&link, sql, format, false).await?;
-        if let Some(own) = self.transaction.pinned.get_mut(link.name()) {
-            own.has_locks = true;
-        }
-        Ok(outcome)
+    // Who only reads cannot let stored functions write either.
+    let begin =
+        if cx.reads().only_reads() { Begin { read_only: Some(true), ..begin } } else { begin };
+    let start = start_text(begin, cx.settings.variables().is_on("transaction_read_only"));
+    set_beginning(cx.connections, &name, true);
+    execute(cx, &name, &start).await?;
+    for savepoint in savepoints {
+        let savepoint = pelorus_sql::literal::name(&savepoint);
+        execute(cx, &name, &format!("SAVEPOINT {savepoint}")).await?;
     }
-
-    /// `FLUSH TABLES WITH READ LOCK`: on all linked servers, and for native tables. Statements that
-    /// write to those wait; readers do not notice.
-    ///
-    /// # Errors
-    /// A server that is away, or whose account lacks the right to lock it (RELOAD); then nothing is
-    /// locked.
-    pub(super) async fn lock_everything(&mut self) -> Result<()> {
-        if self.transaction.is_open() {
-            self.end_transaction("COMMIT", Completion::default()).await?;
-        }
-        for link in self.engine.links().all() {
-            let locked = match self.join(&link).await {
-                Ok(()) => self.on_own(link.name(), "FLUSH TABLES WITH READ LOCK").await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = locked {
-                self.unlock_tables().await?;
-                return Err(error);
-            }
-            if let Some(own) = self.transaction.pinned.get_mut(link.name()) {
-                own.has_locks = true;
-            }
-        }
-        if self.transaction.global_read_lock.is_none() {
-            let held = self.engine.global_read_lock().clone().hold().await;
-            self.transaction.global_read_lock = Some(held);
-        }
-        Ok(())
+    set_beginning(cx.connections, &name, false);
+    if let Some(open) = cx.transaction.open_mut() {
+        open.link = Some(name);
     }
+    Ok(())
+}
 
-    /// `UNLOCK TABLES`, on every connection that holds some. What was locked is committed.
-    pub(super) async fn unlock_tables(&mut self) -> Result<Outcome> {
-        self.transaction.global_read_lock = None;
-        if std::mem::take(&mut self.transaction.locks_native) && self.transaction.is_open() {
-            self.end_transaction("COMMIT", Completion::default()).await?;
-        }
-        let names: Vec<String> = self
-            .transaction
-            .pinned
-            .iter()
-            .filter(|(_, own)| own.has_locks)
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in names {
-            self.on_own(&name, "UNLOCK TABLES").await?;
-            if let Some(own) = self.transaction.pinned.get_mut(&name) {
-                own.has_locks = false;
-            }
-        }
-        Ok(Outcome::Done(Done::default()))
+/// Ensures that no transaction unknown to the session is open on an own connection: it would
+/// include changes that must be committed at once.
+async fn join_without_transaction(cx: &mut TransactionContext<'_>, name: &str) -> Result<()> {
+    if is_inside(cx, name).await? {
+        cx.transaction.adopt(name);
     }
+    Ok(())
+}
 
-    /// The one link of a statement that must go to one.
-    fn link_for(&self, place: &Place, what: &str, sql: &str) -> Result<Link> {
-        match place.only_link(what)? {
-            Some(link) => {
-                self.check_names(place, sql)?;
-                Ok(link)
-            }
-            None => match (&place.own, &place.native) {
-                (None, Some(_)) => Err(Error::unsupported(format_args!("{what} of native tables"))),
-                (Some(own), _) => Err(Error::new(
-                    Code::DatabaseAccessDenied,
-                    format!("Access denied for user {} to database '{own}'", self.account),
-                )),
-                (None, None) => Err(no_link()),
-            },
+/// Rolls back a transaction on an own connection whose beginning was killed, or failed half way:
+/// to the session it has not begun.
+async fn end_killed_beginning(cx: &mut TransactionContext<'_>, name: &str) -> Result<()> {
+    if !cx.connections.get(name).is_some_and(|own| own.is_beginning) {
+        return Ok(());
+    }
+    if is_inside(cx, name).await? {
+        execute_without_settings(cx, name, "ROLLBACK").await?;
+    }
+    set_beginning(cx.connections, name, false);
+    Ok(())
+}
+
+/// Whether a transaction is open on an own connection, after whatever is still stopped there.
+async fn is_inside(cx: &mut TransactionContext<'_>, name: &str) -> Result<bool> {
+    let Some(own) = cx.connections.get(name) else { return Ok(false) };
+    let is_inside = own.pinned.settled().await;
+    is_inside.map_err(|error| after_failure(cx, name, error))
+}
+
+/// Gives up an own connection that broke. Without a transaction or other state on it nothing is
+/// lost, and the next statement gets another one.
+///
+/// # Errors
+/// The transaction, tables or locks that were lost with it (1430).
+fn drop_broken(cx: &mut TransactionContext<'_>, name: &str) -> Result<()> {
+    if cx.connections.get(name).is_none_or(|own| own.pinned.is_usable()) {
+        return Ok(());
+    }
+    let lost_locks = cx.locks.lose_user_locks_on(name);
+    let lost_state = cx.connections.holds_state_on(name) || lost_locks;
+    cx.connections.remove(name);
+    if !cx.transaction.end_on(name) && !lost_state {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::QueryOnForeign,
+        format!(
+            "the connection to server '{name}' was lost; what it held (transaction, temporary \
+             tables, locks) is gone"
+        ),
+    ))
+}
+
+/// Runs a statement without rows on an own connection that exists.
+pub(crate) async fn execute(cx: &mut TransactionContext<'_>, name: &str, sql: &str) -> Result<()> {
+    let mut settings = cx.reads().link_settings();
+    let Some(own) = cx.connections.get_mut(name) else {
+        return Err(Error::internal(format!("no connection to server '{name}'")));
+    };
+    settings.database = None;
+    let result = own.pinned.execute(&settings, sql, Format::Text).await;
+    result.map(drop).map_err(|error| after_failure(cx, name, error))
+}
+
+/// The same for a statement that means the same whatever the session's settings are: the server
+/// may refuse those, a time zone that it does not know, say.
+pub(crate) async fn execute_without_settings(
+    cx: &mut TransactionContext<'_>,
+    name: &str,
+    sql: &str,
+) -> Result<()> {
+    let Some(own) = cx.connections.get_mut(name) else {
+        return Err(Error::internal(format!("no connection to server '{name}'")));
+    };
+    let result = own.pinned.run(sql).await;
+    result.map_err(|error| after_failure(cx, name, error))
+}
+
+/// The number that a query of one row and column gives on an own connection; `None` for NULL, and
+/// where there is no such connection.
+///
+/// # Errors
+/// A server that went away, or refuses the query.
+pub(crate) async fn query_number(
+    cx: &mut TransactionContext<'_>,
+    name: &str,
+    sql: &str,
+) -> Result<Option<u64>> {
+    let settings = cx.reads().link_settings();
+    let Some(own) = cx.connections.get_mut(name) else { return Ok(None) };
+    let number = match own.pinned.execute(&settings, sql, Format::Text).await {
+        Ok(Relay::Rows(rows)) => first_number(rows).await,
+        Ok(Relay::Done(_)) => Err(Error::internal("a query gave no rows")),
+        Err(error) => Err(error),
+    };
+    number.map_err(|error| after_failure(cx, name, error))
+}
+
+/// Updates the transaction's state after a failure on the session's own connection.
+pub(crate) fn after_failure(cx: &mut TransactionContext<'_>, name: &str, error: Error) -> Error {
+    let is_lost = matches!(error.code(), Code::ConnectToForeign | Code::QueryOnForeign);
+    if is_lost {
+        cx.connections.remove(name);
+    }
+    // After a deadlock the server has rolled the whole transaction back.
+    if is_lost || error.errno() == Code::Deadlock.errno() {
+        cx.transaction.end_on(name);
+    }
+    error
+}
+
+/// Determines the outcome of a COMMIT or ROLLBACK whose answer was not awaited.
+///
+/// # Errors
+/// A lost connection, which leaves the outcome of its transaction unknown (1430).
+pub(crate) async fn settle_transaction(cx: &mut TransactionContext<'_>) -> Result<()> {
+    let settled = settle_end(cx).await;
+    adopt_open_transaction(cx).await;
+    settled
+}
+
+async fn settle_end(cx: &mut TransactionContext<'_>) -> Result<()> {
+    if !cx.transaction.is_ending() {
+        return Ok(());
+    }
+    let link = cx.transaction.link().map(str::to_owned);
+    let own = link.as_ref().and_then(|link| cx.connections.get(link));
+    let goes_on = match own {
+        Some(own) => own.pinned.settled().await,
+        None => Ok(false),
+    };
+    cx.transaction.set_ending(false);
+    match goes_on {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            cx.transaction.end();
+            Ok(())
+        }
+        Err(error) => Err(after_failure(cx, &link.unwrap_or_default(), error)),
+    }
+}
+
+/// Takes over such a transaction if the latest answers report one: a procedure that returns
+/// rows reports it after them. If one seems open, the call waits for a statement that is still
+/// being stopped there: the earlier report may be outdated, and a deadlock does not report its
+/// rollback.
+async fn adopt_open_transaction(cx: &mut TransactionContext<'_>) {
+    if cx.transaction.is_open() {
+        return;
+    }
+    let mut left = None;
+    for (name, own) in cx.connections.iter() {
+        let is_told = !own.is_beginning && own.pinned.in_transaction();
+        // One that broke is taken over as well: who uses it next hears that it is lost.
+        if is_told && own.pinned.settled().await.unwrap_or(true) {
+            left = Some(name.clone());
+            break;
         }
     }
-
-    /// Runs a statement on the own connection to a link. `joins` tells whether `autocommit = 0`
-    /// makes it begin a transaction.
-    pub(super) async fn on_pinned(
-        &mut self,
-        link: &Link,
-        sql: &str,
-        format: RowFormat,
-        joins: bool,
-    ) -> Result<Outcome> {
-        let text = self.text_for(link, sql, false).await?;
-        self.send_pinned(link, (sql, text), format, joins, None).await
+    if let Some(link) = left {
+        cx.transaction.adopt(&link);
     }
+}
 
-    /// The same for a query, which may be limited to some rows.
-    pub(super) async fn query_on_pinned(
-        &mut self,
-        link: &Link,
-        sql: &str,
-        format: RowFormat,
-        select_limit: Option<u64>,
-    ) -> Result<Outcome> {
-        let text = self.text_for(link, sql, true).await?;
-        self.send_pinned(link, (sql, text), format, true, select_limit).await
+/// Waits for own connections whose statement was killed, and takes over transactions that a
+/// procedure has left open on them.
+pub(crate) async fn wait_for_stopped(cx: &mut TransactionContext<'_>) {
+    for own in cx.connections.iter().map(|(_, own)| own) {
+        // One that broke has rolled back; who uses it next hears of that.
+        own.pinned.settled().await.ok();
     }
+    adopt_open_transaction(cx).await;
+}
 
-    /// Runs a statement, given as the client wrote it and as the server gets it.
-    async fn send_pinned(
-        &mut self,
-        link: &Link,
-        (sql, text): (&str, String),
-        format: RowFormat,
-        joins: bool,
-        select_limit: Option<u64>,
-    ) -> Result<Outcome> {
-        self.wrote_to.insert(link.name().to_lowercase());
-        // The bodies of stored programs have variables of their own time.
-        let preset = if joins { self.user_variables_of(sql)? } else { None };
-        if joins {
-            self.begin_implicitly();
-        }
-        self.join(link).await?;
-        let name = link.name().to_owned();
-        if self.insert_id_on.as_ref().is_some_and(|before| *before != name) {
-            self.learn_insert_id().await?;
-        }
-        self.tell_insert_id(&name, sql).await?;
-        if let Some(preset) = preset {
-            self.on_own(&name, &preset).await?;
-        }
-        let mut settings = self.link_settings().with_select_limit(select_limit);
-        settings.database = self.remote_database(link);
-        let format = match format {
-            RowFormat::Text => Format::Text,
-            RowFormat::Binary => Format::Binary,
-        };
-        let Some(own) = self.transaction.pinned.get_mut(&name) else {
-            return Err(Error::internal("the connection was made above"));
-        };
-        let result = own.pinned.execute(&settings, &text, format).await;
-        let in_transaction = own.pinned.in_transaction();
-        crate::status::count(&self.process.counters.relayed);
-        match result {
-            Ok(relay) => {
-                // What a query has warned of comes with its rows.
-                if matches!(relay, Relay::Done(_)) {
-                    self.transaction.warnings_on = Some(name.clone());
-                }
-                Ok(self.relayed(&name, relay, in_transaction))
-            }
-            Err(error) => {
-                let error = self.after_failure(&name, error);
-                self.learn_transaction(&name).await;
-                Err(error)
-            }
-        }
+/// Finds out whether a transaction is open on an own connection after an error, which does not
+/// say so: a procedure may have begun one before it failed, and a deadlock ends it.
+pub(crate) async fn detect_transaction(cx: &mut TransactionContext<'_>, link: &str) {
+    if !cx.transaction.is_open() && cx.connections.contains(link) {
+        execute_without_settings(cx, link, "DO 0").await.ok();
+        adopt_open_transaction(cx).await;
     }
+}
 
-    /// The text of a statement of the client's for a link. Queries may read its system schemas where
-    /// they are shown here.
-    async fn text_for(&self, link: &Link, sql: &str, is_query: bool) -> Result<String> {
-        let reads_system_schemas = is_query && self.engine.links().shows_system_schemas(link);
-        let settings = self.link_settings();
-        pelorus_query::text_for_server(link, &settings, sql, self.mode, reads_system_schemas).await
-    }
-
-    /// The columns of a query on the own connection to a link, where it is to run later.
-    pub(super) async fn describe_on_pinned(
-        &mut self,
-        link: &Link,
-        sql: &str,
-    ) -> Result<Vec<Column>> {
-        let text = self.text_for(link, sql, true).await?;
-        let name = link.name();
-        if let Some(preset) = self.user_variables_of(sql)? {
-            self.on_own(name, &preset).await?;
-        }
-        let mut settings = self.link_settings();
-        settings.database = self.remote_database(link);
-        let Some(own) = self.transaction.pinned.get_mut(name) else {
-            return Err(Error::internal(format!("no connection to server '{name}'")));
-        };
-        let described = own.pinned.describe(&settings, &text).await;
-        described.map_err(|error| self.after_failure(name, error))
-    }
-
-    fn relayed(&mut self, name: &str, relay: Relay, in_transaction: bool) -> Outcome {
-        match relay {
-            Relay::Rows(rows) => Outcome::Rows(stream::relayed(rows, self.diagnostics.clone())),
-            Relay::Done(done) => {
-                // Statements such as DDL end the transaction on the server.
-                let on_link = self
-                    .transaction
-                    .open
-                    .as_ref()
-                    .is_some_and(|open| open.link.as_deref() == Some(name));
-                if on_link && !in_transaction {
-                    self.transaction.open = None;
-                }
-                if in_transaction {
-                    self.adopt_transaction(name);
-                }
-                if done.last_insert_id != 0 {
-                    self.insert_id_on = Some(name.to_owned());
-                }
-                self.diagnostics.count_more(usize::from(done.warnings));
-                Outcome::Done(Done {
-                    affected_rows: done.affected_rows,
-                    last_insert_id: done.last_insert_id,
-                    warnings: done.warnings,
-                    info: done.info,
-                })
-            }
-        }
-    }
-
-    /// The number that a query of one row and column gives on an own connection; `None` for NULL, and
-    /// where there is no such connection.
-    ///
-    /// # Errors
-    /// A server that went away, or refuses the query.
-    pub(super) async fn number_on_own(&mut self, name: &str, sql: &str) -> Result<Option<u64>> {
-        let settings = self.link_settings();
-        let Some(own) = self.transaction.pinned.get_mut(name) else { return Ok(None) };
-        let number = match own.pinned.execute(&settings, sql, Format::Text).await {
-            Ok(Relay::Rows(rows)) => first_number(rows).await,
-            Ok(Relay::Done(_)) => Err(Error::internal("a query gave no rows")),
-            Err(error) => Err(error),
-        };
-        number.map_err(|error| self.after_failure(name, error))
-    }
-
-    /// Reads `LAST_INSERT_ID()` after statements on the session's own connection. The number in
-    /// their answers may be one that the statement gave, which does not change it.
-    ///
-    /// # Errors
-    /// A server that went away.
-    pub(super) async fn learn_insert_id(&mut self) -> Result<()> {
-        let Some(name) = self.insert_id_on.clone() else { return Ok(()) };
-        let id = self.number_on_own(&name, "SELECT LAST_INSERT_ID()").await;
-        // Only now: a kill may have come before the answer.
-        self.insert_id_on = None;
-        let Some(id) = id? else { return Ok(()) };
-        if let Some(own) = self.transaction.pinned.get_mut(&name)
-            && own.insert_id != id
-        {
-            own.insert_id = id;
-            self.last_insert_id = id;
-        }
-        Ok(())
-    }
-
-    /// Sets `LAST_INSERT_ID()` on an own connection if a text for it reads it: a native table,
-    /// another server or `SET` may have changed it.
-    async fn tell_insert_id(&mut self, name: &str, sql: &str) -> Result<()> {
-        let id = self.last_insert_id;
-        let Some(own) = self.transaction.pinned.get_mut(name) else { return Ok(()) };
-        if own.insert_id == id || !names_insert_id(sql) {
-            return Ok(());
-        }
+/// Reads `LAST_INSERT_ID()` after statements on the session's own connection. The number in
+/// their answers may be one that the statement gave, which does not change it.
+///
+/// # Errors
+/// A server that went away.
+pub(crate) async fn fetch_insert_id(cx: &mut TransactionContext<'_>) -> Result<()> {
+    let Some(name) = cx.connections.insert_id_on().map(str::to_owned) else { return Ok(()) };
+    let id = query_number(cx, &name, "SELECT LAST_INSERT_ID()").await;
+    // Only now: a kill may have come before the answer.
+    cx.connections.set_insert_id_on(None);
+    let Some(id) = id? else { return Ok(()) };
+    if let Some(own) = cx.connections.get_mut(&name)
+        && own.insert_id != id
+    {
         own.insert_id = id;
-        self.on_own(name, &format!("SET last_insert_id = {id}")).await
+        cx.statement.set_last_insert_id(id);
     }
+    Ok(())
+}
 
-    /// User variables that a text reads must be known on the server's connection too: the `SET`
-    /// that makes them so.
-    ///
-    /// # Errors
-    /// A text that changes user variables: the change would be lost (1235).
-    fn user_variables_of(&self, sql: &str) -> Result<Option<String>> {
-        let tokens = pelorus_sql::tokens(sql, self.mode);
-        let mut names: Vec<String> = Vec::new();
-        for (at, token) in tokens.iter().enumerate() {
-            if token.kind != TokenKind::UserVariable {
-                continue;
-            }
-            let is_set = tokens.get(at + 1).is_some_and(|next| next.is_symbol(sql, ":="));
-            if is_set {
-                return Err(Error::unsupported("assignment to user variables with :="));
-            }
-            let name = variable_name(token.text(sql), self.mode);
-            if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
-                names.push(name);
-            }
-        }
-        if names.is_empty() {
-            return Ok(None);
-        }
-        let assignments = names
-            .iter()
-            .map(|name| {
-                let (value, ty) = user_variable(&self.user_variables, name);
-                Ok(format!("@{} = {}", literal::name(name), sql_of(&value, &ty, self.mode)?))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Some(format!("SET {}", assignments.join(", "))))
+/// Sets `LAST_INSERT_ID()` on an own connection if a text for it reads it: a native table,
+/// another server or `SET` may have changed it.
+pub(crate) async fn send_insert_id(
+    cx: &mut TransactionContext<'_>,
+    name: &str,
+    sql: &str,
+) -> Result<()> {
+    let id = cx.statement.last_insert_id();
+    let Some(own) = cx.connections.get_mut(name) else { return Ok(()) };
+    if own.insert_id == id || !names_insert_id(sql) {
+        return Ok(());
     }
+    own.insert_id = id;
+    execute(cx, name, &format!("SET last_insert_id = {id}")).await
+}
+
+fn set_beginning(connections: &mut PrimaryConnections, name: &str, is_beginning: bool) {
+    if let Some(own) = connections.get_mut(name) {
+        own.is_beginning = is_beginning;
+    }
+}
+
+/// The session's isolation level when it was set to something else than the default.
+fn isolation_setting(settings: &ClientSettings) -> Option<&'static str> {
+    match settings.variables().get("transaction_isolation").text() {
+        "READ-UNCOMMITTED" => Some("READ UNCOMMITTED"),
+        "READ-COMMITTED" => Some("READ COMMITTED"),
+        "SERIALIZABLE" => Some("SERIALIZABLE"),
+        // The server's own default is usually the same, and may be what its owner wants.
+        _ => None,
+    }
+}
+
+fn isolation_words(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadUncommitted => "READ UNCOMMITTED",
+        Isolation::ReadCommitted => "READ COMMITTED",
+        Isolation::RepeatableRead => "REPEATABLE READ",
+        Isolation::Serializable => "SERIALIZABLE",
+    }
+}
+
+fn start_text(begin: Begin, read_only_by_default: bool) -> String {
+    let mut traits = Vec::new();
+    if begin.consistent_snapshot {
+        traits.push("WITH CONSISTENT SNAPSHOT");
+    }
+    match begin.read_only {
+        Some(true) => traits.push("READ ONLY"),
+        Some(false) => traits.push("READ WRITE"),
+        None if read_only_by_default => traits.push("READ ONLY"),
+        None => {}
+    }
+    format!("START TRANSACTION {}", traits.join(", ")).trim_end().to_owned()
 }
 
 /// The number that a result of one row and column has; `None` for NULL.
@@ -476,31 +340,10 @@ async fn first_number(rows: RelayedRows) -> Result<Option<u64>> {
     }
 }
 
-/// Whether a statement may show `LAST_INSERT_ID()`.
-pub(super) fn shows_insert_id(sql: &str, statement: &Statement) -> bool {
-    // Prepared statements say it elsewhere.
-    matches!(statement, Statement::Execute(_) | Statement::ExecuteImmediate(_))
-        || names_insert_id(sql)
-}
-
 /// Whether a text has words that may mean `LAST_INSERT_ID()`.
-fn names_insert_id(sql: &str) -> bool {
+pub(crate) fn names_insert_id(sql: &str) -> bool {
     let sql = sql.to_ascii_lowercase();
     ["insert_id", "identity", "variables"].iter().any(|word| sql.contains(word))
-}
-
-/// The name in `@name`, `` @`name` ``, `@'name'`.
-pub(super) fn variable_name(text: &str, mode: pelorus_sql::Mode) -> String {
-    let text = text.strip_prefix('@').unwrap_or(text);
-    match text.chars().next() {
-        Some('`') => text.trim_matches('`').replace("``", "`"),
-        Some('\'' | '"') => literal::text_of_token(text, mode),
-        _ => text.to_owned(),
-    }
-}
-
-fn no_link() -> Error {
-    Error::unsupported("tables of its own; link a server with CREATE SERVER")
 }
 
 #[cfg(test)]
@@ -508,23 +351,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_that_show_the_last_insert_id_are_known() {
-        let shows = |sql: &str| {
-            let statement = pelorus_sql::classify(sql, pelorus_sql::Mode::default()).unwrap();
-            shows_insert_id(sql, &statement)
-        };
-        for sql in ["SELECT Last_Insert_Id()", "SET @x = @@identity", "SHOW VARIABLES", "EXECUTE s"]
-        {
-            assert!(shows(sql), "{sql}");
-        }
-        assert!(!shows("INSERT INTO t (v) VALUES (1)"));
-    }
-
-    #[test]
-    fn names_of_user_variables_lose_their_quotes() {
-        let mode = pelorus_sql::Mode::default();
-        for text in ["@a", "@`a`", "@'a'", "@\"a\""] {
-            assert_eq!(variable_name(text, mode), "a");
-        }
+    fn transactions_are_begun_with_their_traits() {
+        assert_eq!(start_text(Begin::default(), false), "START TRANSACTION");
+        assert_eq!(start_text(Begin::default(), true), "START TRANSACTION READ ONLY");
+        let begin = Begin { read_only: Some(false), consistent_snapshot: true };
+        assert_eq!(
+            start_text(begin, true),
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ WRITE"
+        );
     }
 }

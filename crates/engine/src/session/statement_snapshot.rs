@@ -1,56 +1,19 @@
 //! The statement snapshot: the session's state as one statement sees it, which queries may keep
 //! while they run.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pelorus_env::{Account, Reservation};
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::{TimeZone, Value};
-use pelorus_native::{NativeReads, NativeView};
-use pelorus_query::{AsOf, Catalog, Database, NativeDatabase, NativeTable, Variables};
-use pelorus_result::scalar::{Typed, unset};
+use pelorus_native::NativeReads;
+use pelorus_query::Variables;
+use pelorus_result::scalar::Typed;
 use pelorus_types::{ColumnType, collation};
 
+use super::state::user_variables::{UserVariables, user_variable};
 use crate::accounts::AccountName;
 use crate::engine::Engine;
-use crate::info::InfoTables;
-use crate::mirror::answering::Mirrored;
-use crate::mirror::filter;
 use crate::variables::{Scope, SessionVariables, VarValue, Variable, find};
-
-/// User variables by name in lower case. Snapshots share the values.
-pub(crate) type UserVariables = BTreeMap<Arc<str>, Arc<UserVariable>>;
-
-/// The value of a user variable.
-#[derive(Debug)]
-pub(crate) struct UserVariable {
-    pub(crate) value: Typed,
-    _memory: Reservation,
-}
-
-impl UserVariable {
-    /// A value that a session's memory has room for.
-    ///
-    /// # Errors
-    /// 1041.
-    pub(crate) fn new(name: &str, value: Typed, memory: &Account) -> Result<Self> {
-        /// The overhead of a variable apart from name and value.
-        const OVERHEAD: usize = 256;
-        let bytes = match &value.0 {
-            Value::Text(text) => text.len(),
-            Value::Bytes(bytes) => bytes.len(),
-            _ => 0,
-        };
-        let memory = memory.reserve(OVERHEAD + name.len() + bytes);
-        Ok(Self { value, _memory: memory.map_err(Error::out_of_memory)? })
-    }
-}
-
-/// The value of a user variable, which may never have been set.
-pub(crate) fn user_variable(variables: &UserVariables, name: &str) -> Typed {
-    variables.get(name.to_lowercase().as_str()).map_or_else(unset, |it| it.value.clone())
-}
 
 /// The session as of the beginning of a statement.
 #[derive(Clone, Debug)]
@@ -162,65 +125,5 @@ impl Variables for View {
             "ROW_COUNT" => signed(self.row_count),
             _ => return None,
         })
-    }
-}
-
-/// Finds databases for a statement: our own first, native ones, then those of links.
-pub(crate) struct SessionCatalog {
-    view: Arc<View>,
-    mirrored: Option<Arc<Mirrored>>,
-}
-
-impl SessionCatalog {
-    /// `mirrored` are the linked databases whose copies are read.
-    pub(crate) fn new(view: Arc<View>, mirrored: Option<Arc<Mirrored>>) -> Self {
-        Self { view, mirrored }
-    }
-}
-
-impl Catalog for SessionCatalog {
-    fn database(&self, name: &str) -> Option<Database> {
-        if let Some(info) = InfoTables::of(name, &self.view) {
-            return Some(Database::Info(Arc::new(info)));
-        }
-        let native = self.view.engine.native();
-        if native.has(name) {
-            let (catalog, reads) = (Arc::clone(native), self.view.native.clone());
-            let view = NativeView::new(catalog, (name, name), reads, self.view.time_zone)
-                .at(self.view.now_micros);
-            return Some(Database::Native(Arc::new(view)));
-        }
-        // A name that two links show was refused before planning.
-        let found = self.view.engine.links().database(name).ok()??;
-        if let Some(mirrored) = &self.mirrored
-            && let Some(hidden) = mirrored.hidden(&found.local)
-        {
-            let (catalog, reads) = (Arc::clone(native), self.view.native.clone());
-            let names = (hidden, found.local.as_str());
-            let part_of = if mirrored.as_whole { filter::part_as_whole } else { filter::part };
-            let view =
-                NativeView::new(catalog, names, reads, mirrored.time_zone).with_parts(part_of);
-            return Some(Database::Native(Arc::new(Copies(view))));
-        }
-        Some(Database::Linked { link: found.link, remote: found.remote })
-    }
-}
-
-/// The copies of a linked database. They show the current tables: their versions are those of loads
-/// and of the stream, not the history of the tables.
-#[derive(Debug)]
-struct Copies(NativeView);
-
-impl NativeDatabase for Copies {
-    fn table(
-        &self,
-        name: &str,
-        partitions: &[&str],
-        at: Option<AsOf>,
-    ) -> Result<Option<NativeTable>> {
-        if at.is_some() {
-            return Err(Error::unsupported("FOR SYSTEM_TIME of a mirrored table"));
-        }
-        self.0.table(name, partitions, None)
     }
 }

@@ -22,9 +22,9 @@ use crate::processlist::Process;
 
 /// Shows the session as busy until it is dropped.
 #[derive(Debug)]
-pub(super) struct Running {
-    pub(super) process: Arc<Process>,
-    pub(super) env: Env,
+pub(crate) struct Running {
+    pub(crate) process: Arc<Process>,
+    pub(crate) env: Env,
 }
 
 impl Drop for Running {
@@ -35,17 +35,17 @@ impl Drop for Running {
 
 /// When a statement is to stop before its end.
 #[derive(Clone)]
-pub(super) struct Limits {
-    pub(super) stop: Stop,
+pub(crate) struct Limits {
+    pub(crate) stop: Stop,
     /// How long it may take from now.
-    pub(super) time: Option<Duration>,
+    pub(crate) time: Option<Duration>,
     /// Whether it is the result of the statement itself.
-    pub(super) is_own: bool,
+    pub(crate) is_own: bool,
 }
 
 impl Limits {
     /// Waits until the statement is to stop and says why.
-    pub(super) async fn reached(self) -> Error {
+    pub(crate) async fn reached(self) -> Error {
         let late = async {
             match self.time {
                 Some(time) => tokio::time::sleep(time).await,
@@ -84,7 +84,7 @@ struct Guarded {
 }
 
 /// Puts a result under its limits.
-pub(super) fn guard(
+pub(crate) fn guard(
     set: ResultSet,
     limits: Limits,
     diagnostics: Diagnostics,
@@ -153,7 +153,7 @@ fn count(rows: &Rows) -> u64 {
 }
 
 /// The rows of a query; its warnings go to the session at the end.
-pub(super) fn blocks(
+pub(crate) fn blocks(
     rows: BlockStream,
     eval: Arc<EvalContext>,
     diagnostics: Diagnostics,
@@ -181,7 +181,7 @@ pub(super) fn blocks(
 
 /// Sends `limit` (offset and count) of a result's rows and counts all of them, for
 /// `SQL_CALC_FOUND_ROWS`.
-pub(super) fn limited(set: ResultSet, limit: (u64, u64), diagnostics: Diagnostics) -> ResultSet {
+pub(crate) fn limited(set: ResultSet, limit: (u64, u64), diagnostics: Diagnostics) -> ResultSet {
     let (from, to) = (limit.0, limit.0.saturating_add(limit.1));
     let mut seen = 0_u64;
     let rows = set.rows.filter_map(move |item| {
@@ -233,7 +233,7 @@ fn stop_after_error(
 }
 
 /// The rows that a linked server sends; its warnings go to the session at the end.
-pub(super) fn relayed(rows: RelayedRows, diagnostics: Diagnostics) -> ResultSet {
+pub(crate) fn relayed(rows: RelayedRows, diagnostics: Diagnostics) -> ResultSet {
     let columns = rows.columns.clone();
     let rows = rows.map(move |item| {
         item.map(|item| match item {

@@ -1,25 +1,27 @@
 //! Table routing: which linked server holds the tables of a statement.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_link::Link;
 use pelorus_sql::statement::TableName;
 
-use super::Session;
+use super::state::client_settings::ClientSettings;
+use crate::engine::Engine;
 use crate::info::InfoTables;
 
 /// Where the tables of a statement are.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// By name of the link.
     links: BTreeMap<String, Link>,
     /// Databases whose name here is not the one on the server: (here, there).
     renamed: Vec<(String, String)>,
     /// The first of our own databases that is named.
-    pub(super) own: Option<String>,
+    pub(crate) own: Option<String>,
     /// The first native database that is named.
-    pub(super) native: Option<String>,
+    pub(crate) native: Option<String>,
 }
 
 impl Place {
@@ -27,7 +29,7 @@ impl Place {
     ///
     /// # Errors
     /// More than one link, or a mix with our own tables (1235).
-    pub(super) fn only_link(&self, what: &str) -> Result<Option<Link>> {
+    pub(crate) fn only_link(&self, what: &str) -> Result<Option<Link>> {
         let mut links = self.links.values();
         let Some(link) = links.next() else { return Ok(None) };
         if let Some(other) = links.next() {
@@ -47,12 +49,19 @@ impl Place {
     }
 }
 
-impl Session {
+/// Finds tables among native databases and linked servers.
+#[derive(Clone, Copy)]
+pub(crate) struct TableRouting<'a> {
+    pub(crate) engine: &'a Arc<Engine>,
+    pub(crate) settings: &'a ClientSettings,
+}
+
+impl TableRouting<'_> {
     /// Finds the servers of the tables that a statement names.
     ///
     /// # Errors
     /// A name without database when none is chosen (1046), an unknown database (1049).
-    pub(super) async fn place(&self, tables: &[TableName]) -> Result<Place> {
+    pub(crate) async fn place(self, tables: &[TableName]) -> Result<Place> {
         let mut place = Place::default();
         if tables.is_empty() {
             return Ok(place);
@@ -63,7 +72,7 @@ impl Session {
             if is_dual {
                 continue;
             }
-            let database = self.database_of(table)?;
+            let database = self.settings.database_of(table)?;
             self.place_database(&mut place, database)?;
         }
         Ok(place)
@@ -71,14 +80,14 @@ impl Session {
 
     /// Renews the list of the linked servers' databases, for the tables of a statement. An unknown
     /// database may have been created a moment ago: then the servers are asked at once.
-    pub(super) async fn refresh_links(&self, tables: &[TableName]) {
-        let databases = tables.iter().filter_map(|table| self.database_of(table).ok());
+    pub(crate) async fn refresh_links(self, tables: &[TableName]) {
+        let databases = tables.iter().filter_map(|table| self.settings.database_of(table).ok());
         let databases: Vec<&str> = databases.collect();
         self.refresh_links_for(&databases).await;
     }
 
     /// The same for some databases.
-    pub(super) async fn refresh_links_for(&self, databases: &[&str]) {
+    pub(crate) async fn refresh_links_for(self, databases: &[&str]) {
         let links = self.engine.links();
         links.refresh().await;
         let is_unknown = |name: &str| {
@@ -91,26 +100,17 @@ impl Session {
         }
     }
 
-    /// The database of a table as the session means it.
-    pub(super) fn database_of<'a>(&'a self, table: &'a TableName) -> Result<&'a str> {
-        table
-            .database
-            .as_deref()
-            .or(self.database.as_deref())
-            .ok_or_else(|| Error::new(Code::NoDatabase, "No database selected"))
-    }
-
     /// Whether a table is in a native database.
-    pub(super) fn is_native(&self, table: &TableName) -> bool {
-        self.database_of(table).is_ok_and(|database| self.engine.native().has(database))
+    pub(crate) fn is_native(self, table: &TableName) -> bool {
+        self.settings.database_of(table).is_ok_and(|database| self.engine.native().has(database))
     }
 
     /// Whether one of some tables is in a native database.
-    pub(super) fn names_native(&self, tables: &[TableName]) -> bool {
+    pub(crate) fn names_native(self, tables: &[TableName]) -> bool {
         tables.iter().any(|table| self.is_native(table))
     }
 
-    fn place_database(&self, place: &mut Place, database: &str) -> Result<()> {
+    fn place_database(self, place: &mut Place, database: &str) -> Result<()> {
         if InfoTables::is_schema(database) {
             place.own.get_or_insert_with(|| database.to_owned());
             return Ok(());
@@ -130,11 +130,11 @@ impl Session {
 
     /// Refuses a text that must be sent unchanged but names a database by its name here, which the
     /// server does not know.
-    pub(super) fn check_names(&self, place: &Place, sql: &str) -> Result<()> {
+    pub(crate) fn check_names(self, place: &Place, sql: &str) -> Result<()> {
         if place.renamed.is_empty() {
             return Ok(());
         }
-        let references = pelorus_sql::statement::references(sql, self.mode);
+        let references = pelorus_sql::statement::references(sql, self.settings.mode());
         let qualified = |name: &str| {
             references.qualifiers.iter().any(|qualifier| qualifier.eq_ignore_ascii_case(name))
                 || references.tables.iter().any(|table| {
@@ -151,14 +151,39 @@ impl Session {
     }
 
     /// The current database by its name on a server; `None` when it is not there.
-    pub(super) fn remote_database(&self, link: &Link) -> Option<String> {
-        let current = self.database.as_deref()?;
+    pub(crate) fn remote_database(self, link: &Link) -> Option<String> {
+        let current = self.settings.database()?;
         let found = self.engine.links().database(current).ok()??;
         (found.link.name() == link.name()).then_some(found.remote)
+    }
+
+    /// A name that two links show is refused before anything is planned.
+    pub(crate) fn check_ambiguous(self, tables: &[TableName]) -> Result<()> {
+        for table in tables {
+            if let Some(database) = table.database.as_deref().or(self.settings.database())
+                && !self.engine.native().has(database)
+            {
+                self.engine.links().database(database)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The link of the current database; without one, the only existing link.
+    pub(crate) fn current_link(self) -> Option<Link> {
+        let links = self.engine.links();
+        match self.settings.database() {
+            Some(database) if self.engine.native().has(database) => None,
+            Some(database) => links.database(database).ok().flatten().map(|found| found.link),
+            None => match links.all().as_slice() {
+                [link] => Some(link.clone()),
+                _ => None,
+            },
+        }
     }
 }
 
 /// Error 1049.
-pub(super) fn unknown_database(name: &str) -> Error {
+pub(crate) fn unknown_database(name: &str) -> Error {
     Error::new(Code::UnknownDatabase, format!("Unknown database '{name}'"))
 }

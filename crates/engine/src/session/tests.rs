@@ -5,12 +5,15 @@ pub(super) mod dml;
 mod linked;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pelorus_env::Env;
+use pelorus_sql::Mode;
 use pelorus_types::Column;
 
-use super::statement_snapshot::user_variable;
+use super::state::user_variables::user_variable;
 use super::*;
+use crate::api::Timeouts;
 use crate::config::{EngineConfig, RootPassword, SecretSources, Settings};
 
 async fn engine() -> Arc<Engine> {
@@ -95,7 +98,7 @@ async fn variables_are_set_shown_and_refused() {
     assert_eq!(shown, [["wait_timeout", "600"]]);
     run(&mut root, "SET wait_timeout = 60, @x = 'a', autocommit = OFF").await;
     assert!(!root.status().autocommit);
-    assert_eq!(root.variables.count("wait_timeout"), 60);
+    assert_eq!(root.settings.variables().count("wait_timeout"), 60);
     for (sql, code) in [
         ("SET nonsense = 1", 1193),
         ("SET version = '1'", 1238),
@@ -117,7 +120,7 @@ async fn variables_are_set_shown_and_refused() {
     run(&mut root, "SET wait_timeout = 5").await;
     assert!(rows(&mut root, "SHOW WARNINGS").await.is_empty());
     assert_eq!(errno(&mut root, "SET wait_timeout = 7, nonsense = 1").await, 1193);
-    assert_eq!(root.variables.count("wait_timeout"), 5, "an error undoes the statement");
+    assert_eq!(root.settings.variables().count("wait_timeout"), 5, "an error undoes the statement");
 }
 
 #[tokio::test]
@@ -293,14 +296,19 @@ async fn a_kill_ends_statements_that_change_rows() {
         for sql in
             ["UPDATE t SET a = a + 1", "DELETE FROM t", "INSERT INTO t SELECT id + 9, a FROM t"]
         {
-            let change = pelorus_sql::dml::parse(sql, root.mode).unwrap();
-            root.stop = Stop::of(root.handle());
-            let view = root.view();
-            let mut plan = root.native_statement(&view).plan(&change).await.unwrap();
+            let change = pelorus_sql::dml::parse(sql, root.settings.mode()).unwrap();
+            root.statement.begin(Stop::of(root.handle()));
+            let view = root.reads().view();
+            let mut plan = root.reads().native_statement(&view).plan(&change).await.unwrap();
             root.handle().kill_query();
-            let error = root.carry_out(&mut plan, view.native.pin.version()).unwrap_err();
+            let error = native_statement::execute(
+                &mut root.transaction_context(),
+                &mut plan,
+                view.native.pin.version(),
+            )
+            .unwrap_err();
             assert_eq!(error.errno(), 1317, "{sql}");
-            let error = root.native_statement(&view).plan(&change).await.unwrap_err();
+            let error = root.reads().native_statement(&view).plan(&change).await.unwrap_err();
             assert_eq!(error.errno(), 1317, "{sql}");
             assert_eq!(rows(&mut root, "SELECT * FROM t ORDER BY id").await, expected, "{sql}");
         }
@@ -317,10 +325,13 @@ async fn a_kill_ends_a_commit_that_waits() {
     run(&mut root, "CREATE TABLE d.t (id INT PRIMARY KEY)").await;
     run(&mut root, "BEGIN").await;
     run(&mut root, "INSERT INTO d.t VALUES (1)").await;
-    root.stop = Stop::of(root.handle());
+    root.statement.begin(Stop::of(root.handle()));
     root.handle().kill_query();
     let completion = pelorus_sql::statement::Completion::default();
-    let error = root.end_transaction("COMMIT", completion).await.unwrap_err();
+    let error =
+        statements::transaction_control::end(&mut root.transaction_context(), "COMMIT", completion)
+            .await
+            .unwrap_err();
     assert_eq!(error.errno(), 1317);
     assert!(!root.transaction.is_open());
     assert!(rows(&mut root, "SELECT * FROM d.t").await.is_empty());
@@ -336,9 +347,9 @@ async fn a_kill_ends_an_alter_table_that_writes_rows() {
     run(&mut root, "INSERT INTO t VALUES (1, 1), (2, 2)").await;
     let before = rows(&mut root, "SHOW CREATE TABLE t").await;
     let sql = "ALTER TABLE t MODIFY a VARCHAR(20)";
-    let alter = pelorus_sql::ddl::parse(sql, root.mode).unwrap();
-    root.stop = Stop::of(root.handle());
-    let definer = root.definer(&root.view());
+    let alter = pelorus_sql::ddl::parse(sql, root.settings.mode()).unwrap();
+    root.statement.begin(Stop::of(root.handle()));
+    let definer = root.reads().definer(&root.reads().view());
     root.handle().kill_query();
     assert_eq!(definer.run(&alter).unwrap_err().errno(), 1317);
     assert_eq!(rows(&mut root, "SHOW CREATE TABLE t").await, before);
@@ -415,7 +426,7 @@ async fn prepared_statements_are_kept_by_name_and_number() {
     run(&mut root, "PREPARE s FROM 'SET @a = ?'").await;
     run(&mut root, "SET @v = 'it''s'").await;
     run(&mut root, "EXECUTE s USING @v").await;
-    let (value, _) = user_variable(&root.user_variables, "a");
+    let (value, _) = user_variable(root.settings.user_variables(), "a");
     assert_eq!(value, pelorus_functions::Value::Text("it's".to_owned()));
     assert_eq!(errno(&mut root, "EXECUTE s").await, 1210);
     run(&mut root, "DEALLOCATE PREPARE s").await;
@@ -423,7 +434,7 @@ async fn prepared_statements_are_kept_by_name_and_number() {
     let prepared = root.prepare("SET @b = ?").await.unwrap();
     assert_eq!((prepared.parameters, root.parameter_count(prepared.id)), (1, Some(1)));
     root.execute_prepared(prepared.id, vec![Parameter::Int(-5)]).await.unwrap();
-    let (value, _) = user_variable(&root.user_variables, "b");
+    let (value, _) = user_variable(root.settings.user_variables(), "b");
     assert_eq!(value, pelorus_functions::Value::Int(-5));
     root.close_prepared(prepared.id);
     let error = root.execute_prepared(prepared.id, Vec::new()).await.unwrap_err();
@@ -432,9 +443,9 @@ async fn prepared_statements_are_kept_by_name_and_number() {
     assert_eq!(root.prepare(load).await.unwrap_err().errno(), 1295);
     assert_eq!(errno(&mut root, &format!("PREPARE s FROM \"{load}\"")).await, 1295);
     // What an EXECUTE that is killed leaves goes with it.
-    root.has_parameters = true;
+    root.statement.set_has_parameters(true);
     run(&mut root, "SET @c = 1").await;
-    assert!(!root.has_parameters);
+    assert!(!root.statement.has_parameters());
 }
 
 #[tokio::test]
@@ -471,15 +482,15 @@ async fn prepared_statements_keep_their_database_and_how_they_are_read() {
     run(&mut root, "PREPARE i FROM 'INSERT INTO t VALUES (''new'')'").await;
     run(&mut root, "PREPARE u FROM 'USE one'").await;
     run(&mut root, "EXECUTE u").await;
-    assert_eq!(root.database.as_deref(), Some("one"));
+    assert_eq!(root.settings.database(), Some("one"));
     run(&mut root, "EXECUTE i").await;
     assert_eq!(rows(&mut root, "SELECT COUNT(*) FROM two.t").await, [["2"]]);
-    assert_eq!(root.database.as_deref(), Some("one"));
+    assert_eq!(root.settings.database(), Some("one"));
     run(&mut root, "DROP DATABASE two").await;
     assert_eq!(errno(&mut root, "EXECUTE i").await, 1049);
     run(&mut root, "PREPARE d FROM 'DROP DATABASE one'").await;
     run(&mut root, "EXECUTE d").await;
-    assert_eq!(root.database, None);
+    assert_eq!(root.settings.database(), None);
 }
 
 #[tokio::test]
@@ -490,9 +501,9 @@ async fn a_reset_forgets_everything_but_the_database() {
     run(&mut root, "SET @a = 1, wait_timeout = 7").await;
     run(&mut root, "BEGIN").await;
     root.reset().await.unwrap();
-    assert!(root.user_variables.is_empty() && !root.status().in_transaction);
-    assert_eq!(root.variables.count("wait_timeout"), 600);
-    assert_eq!(root.database.as_deref(), Some("pelorus"));
+    assert!(root.settings.user_variables().is_empty() && !root.status().in_transaction);
+    assert_eq!(root.settings.variables().count("wait_timeout"), 600);
+    assert_eq!(root.settings.database(), Some("pelorus"));
 }
 
 #[tokio::test]

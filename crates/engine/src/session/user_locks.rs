@@ -13,8 +13,9 @@ use pelorus_link::Link;
 use pelorus_result::scalar::{text_of, value_at};
 use pelorus_sql::{Mode, Token, literal};
 
-use super::Session;
+use super::context::{ReadContext, TransactionContext};
 use super::statement_snapshot::View;
+use super::{primary_connection, simple_expression};
 
 /// The locking functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,156 +52,152 @@ struct Call {
     arguments: Vec<String>,
 }
 
-impl Session {
-    /// Makes the calls of locking functions in a query without tables, from left to right; the
-    /// query with their results in their places. `None` for a query that calls none.
-    ///
-    /// # Errors
-    /// Calls under conditions, with tables or in one another (1235); errors of the calls.
-    pub(super) async fn with_user_locks(
-        &mut self,
-        view: &View,
-        sql: &str,
-    ) -> Result<Option<String>> {
-        let tokens = tokens_with_calls(sql, self.mode);
-        let calls = calls(sql, &tokens)?;
-        if calls.is_empty() {
-            return Ok(None);
-        }
-        let mut results = Vec::with_capacity(calls.len());
-        for call in &calls {
-            let mut arguments = Vec::with_capacity(call.arguments.len());
-            for (at, argument) in call.arguments.iter().enumerate() {
-                let value = if at == 1 {
-                    // The seconds, as a number.
-                    self.constant(view, &format!("0 + ({argument})")).await?
-                } else {
-                    self.constant(view, argument).await?
-                };
-                arguments.push(value);
-            }
-            results.push(self.call(call, &arguments).await?);
-        }
-        Ok(Some(replaced(sql, &tokens, &calls, &results)))
+/// Makes the calls of locking functions in a query without tables, from left to right; the
+/// query with their results in their places. `None` for a query that calls none.
+///
+/// # Errors
+/// Calls under conditions, with tables or in one another (1235); errors of the calls.
+pub(crate) async fn with_results(
+    cx: &mut TransactionContext<'_>,
+    view: &View,
+    sql: &str,
+) -> Result<Option<String>> {
+    let tokens = tokens_with_calls(sql, cx.settings.mode());
+    let calls = calls(sql, &tokens)?;
+    if calls.is_empty() {
+        return Ok(None);
     }
+    let mut results = Vec::with_capacity(calls.len());
+    for call in &calls {
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        for (at, argument) in call.arguments.iter().enumerate() {
+            let value = if at == 1 {
+                // The seconds, as a number.
+                constant(cx.reads(), view, &format!("0 + ({argument})")).await?
+            } else {
+                constant(cx.reads(), view, argument).await?
+            };
+            arguments.push(value);
+        }
+        results.push(evaluate_call(cx, call, &arguments).await?);
+    }
+    Ok(Some(replaced(sql, &tokens, &calls, &results)))
+}
 
-    /// The same for a query that is only described: nothing is locked or released.
-    pub(super) fn described_user_locks(&self, sql: &str) -> Result<Option<String>> {
-        let tokens = tokens_with_calls(sql, self.mode);
-        let calls = calls(sql, &tokens)?;
-        let results = vec![Some(0); calls.len()];
-        Ok((!calls.is_empty()).then(|| replaced(sql, &tokens, &calls, &results)))
-    }
+/// The same for a query that is only described: nothing is locked or released.
+pub(crate) fn described(sql: &str, mode: Mode) -> Result<Option<String>> {
+    let tokens = tokens_with_calls(sql, mode);
+    let calls = calls(sql, &tokens)?;
+    let results = vec![Some(0); calls.len()];
+    Ok((!calls.is_empty()).then(|| replaced(sql, &tokens, &calls, &results)))
+}
 
-    /// The text of a constant expression's value; `None` for NULL.
-    async fn constant(&self, view: &View, expression: &str) -> Result<Option<String>> {
-        let (value, ty) = match self.simple_value(view, expression)? {
-            Some(value) => value,
-            None => {
-                let context = self.context(&std::sync::Arc::new(view.clone()));
-                let sql = format!("SELECT {expression}");
-                let set = self.run_query(&context, &sql, crate::api::RowFormat::Text).await?;
-                let batches = pelorus_result::collect::batches(&set.columns, set.rows).await?;
-                let [column] = set.columns.as_slice() else {
-                    return Err(Error::new(
-                        Code::OperandColumns,
-                        "Operand should contain 1 column(s)",
-                    ));
-                };
-                let first = batches.iter().find(|batch| batch.num_rows() > 0);
-                let value = first.map(|batch| value_at(batch.column(0), &column.ty, 0));
-                (value.transpose()?.unwrap_or(Value::Null), column.ty)
-            }
-        };
-        Ok((value != Value::Null).then(|| text_of(&value, &ty)))
+async fn evaluate_call(
+    cx: &mut TransactionContext<'_>,
+    call: &Call,
+    arguments: &[Option<String>],
+) -> Result<Option<u64>> {
+    if call.function == Function::ReleaseAll {
+        return release_all(cx).await.map(Some);
     }
+    // An unnamed lock is refused by the name that it has as a text.
+    let name = arguments.first().cloned().flatten().unwrap_or_else(|| "NULL".to_owned());
+    if arguments.first().is_none_or(Option::is_none) {
+        return Err(Error::new(
+            Code::UserLockWrongName,
+            format!("Incorrect user-level lock name '{name}'."),
+        ));
+    }
+    let link = link_of(cx, &name);
+    if let Some(link) = link {
+        let sql = query_text(call, arguments, cx.settings.mode());
+        return call_on_server(cx, &link, call.function, &name, &sql).await;
+    }
+    let (id, locks) = (cx.reads().id(), cx.engine.user_locks());
+    Ok(match call.function {
+        Function::Get => {
+            let wait = wait_of(arguments.get(1).cloned().flatten().as_deref());
+            Some(u64::from(locks.get(id, &name, wait).await?))
+        }
+        Function::Release => locks.release(id, &name)?.map(u64::from),
+        Function::IsFree => Some(u64::from(locks.holder(&name)?.is_none())),
+        Function::IsUsed => locks.holder(&name)?,
+        Function::ReleaseAll => None,
+    })
+}
 
-    async fn call(&mut self, call: &Call, arguments: &[Option<String>]) -> Result<Option<u64>> {
-        if call.function == Function::ReleaseAll {
-            return self.release_all_user_locks().await.map(Some);
-        }
-        // An unnamed lock is refused by the name that it has as a text.
-        let name = arguments.first().cloned().flatten().unwrap_or_else(|| "NULL".to_owned());
-        if arguments.first().is_none_or(Option::is_none) {
-            return Err(Error::new(
-                Code::UserLockWrongName,
-                format!("Incorrect user-level lock name '{name}'."),
-            ));
-        }
-        let link = self.link_of_user_lock(&name);
-        if let Some(link) = link {
-            let sql = query_text(call, arguments, self.mode);
-            return self.call_on_server(&link, call.function, &name, &sql).await;
-        }
-        let (id, locks) = (self.id(), self.engine.user_locks());
-        Ok(match call.function {
-            Function::Get => {
-                let wait = wait_of(arguments.get(1).cloned().flatten().as_deref());
-                Some(u64::from(locks.get(id, &name, wait).await?))
-            }
-            Function::Release => locks.release(id, &name)?.map(u64::from),
-            Function::IsFree => Some(u64::from(locks.holder(&name)?.is_none())),
-            Function::IsUsed => locks.holder(&name)?,
-            Function::ReleaseAll => None,
-        })
+async fn call_on_server(
+    cx: &mut TransactionContext<'_>,
+    link: &Link,
+    function: Function,
+    name: &str,
+    sql: &str,
+) -> Result<Option<u64>> {
+    if cx.identity.is_read_only() && function == Function::Get {
+        return Err(Error::new(
+            Code::SpecificAccessDenied,
+            format!(
+                "Access denied; account {} is READ ONLY, and locks of server '{}' keep its other \
+                 clients waiting",
+                cx.identity.account(),
+                link.name()
+            ),
+        ));
     }
+    primary_connection::join(cx, link).await?;
+    let result = primary_connection::query_number(cx, link.name(), sql).await?;
+    match (function, result) {
+        (Function::Get, Some(1)) => {
+            cx.locks.add_user_lock(name, link.name());
+        }
+        // Held no longer, or several times: then the next release finds it by asking again.
+        (Function::Release, None) => {
+            cx.locks.remove_user_lock(name);
+        }
+        _ => {}
+    }
+    Ok(result)
+}
 
-    /// The linked server that a lock belongs to: where the session holds it, else where one is
-    /// looked for now.
-    fn link_of_user_lock(&self, name: &str) -> Option<Link> {
-        let links = self.engine.links();
-        if let Some(link) = self.transaction.user_locks.get(&name.to_lowercase()) {
-            return links.get(link);
-        }
-        self.current_link()
+async fn release_all(cx: &mut TransactionContext<'_>) -> Result<u64> {
+    let mut times = cx.engine.user_locks().release_all(cx.reads().id());
+    for name in cx.locks.take_user_locks() {
+        let Some(link) = cx.engine.links().get(&name) else { continue };
+        let sql = "SELECT RELEASE_ALL_LOCKS()";
+        let released = call_on_server(cx, &link, Function::ReleaseAll, "", sql).await?;
+        times += released.unwrap_or(0);
     }
+    Ok(times)
+}
 
-    async fn call_on_server(
-        &mut self,
-        link: &Link,
-        function: Function,
-        name: &str,
-        sql: &str,
-    ) -> Result<Option<u64>> {
-        if self.read_only && function == Function::Get {
-            return Err(Error::new(
-                Code::SpecificAccessDenied,
-                format!(
-                    "Access denied; account {} is READ ONLY, and locks of server '{}' keep its other \
-                     clients waiting",
-                    self.account,
-                    link.name()
-                ),
-            ));
-        }
-        self.join(link).await?;
-        let result = self.number_on_own(link.name(), sql).await?;
-        let held = &mut self.transaction.user_locks;
-        match (function, result) {
-            (Function::Get, Some(1)) => {
-                held.insert(name.to_lowercase(), link.name().to_owned());
-            }
-            // Held no longer, or several times: then the next release finds it by asking again.
-            (Function::Release, None) => {
-                held.remove(&name.to_lowercase());
-            }
-            _ => {}
-        }
-        Ok(result)
+/// The linked server that a lock belongs to: where the session holds it, else where one is
+/// looked for now.
+fn link_of(cx: &TransactionContext<'_>, name: &str) -> Option<Link> {
+    let links = cx.engine.links();
+    if let Some(link) = cx.locks.link_of_user_lock(name) {
+        return links.get(link);
     }
+    cx.routing().current_link()
+}
 
-    async fn release_all_user_locks(&mut self) -> Result<u64> {
-        let mut times = self.engine.user_locks().release_all(self.id());
-        let links: std::collections::BTreeSet<String> =
-            std::mem::take(&mut self.transaction.user_locks).into_values().collect();
-        for name in links {
-            let Some(link) = self.engine.links().get(&name) else { continue };
-            let sql = "SELECT RELEASE_ALL_LOCKS()";
-            let released = self.call_on_server(&link, Function::ReleaseAll, "", sql).await?;
-            times += released.unwrap_or(0);
+/// The text of a constant expression's value; `None` for NULL.
+async fn constant(cx: ReadContext<'_>, view: &View, expression: &str) -> Result<Option<String>> {
+    let (value, ty) = match simple_expression::value_of(cx.settings, view, expression)? {
+        Some(value) => value,
+        None => {
+            let context = cx.query_context(&std::sync::Arc::new(view.clone()));
+            let sql = format!("SELECT {expression}");
+            let set = cx.run_query(&context, &sql, crate::api::RowFormat::Text).await?;
+            let batches = pelorus_result::collect::batches(&set.columns, set.rows).await?;
+            let [column] = set.columns.as_slice() else {
+                return Err(Error::new(Code::OperandColumns, "Operand should contain 1 column(s)"));
+            };
+            let first = batches.iter().find(|batch| batch.num_rows() > 0);
+            let value = first.map(|batch| value_at(batch.column(0), &column.ty, 0));
+            (value.transpose()?.unwrap_or(Value::Null), column.ty)
         }
-        Ok(times)
-    }
+    };
+    Ok((value != Value::Null).then(|| text_of(&value, &ty)))
 }
 
 /// The tokens of a text that may call locking functions; none of any other text.

@@ -536,9 +536,9 @@ async fn a_database_is_dropped_with_its_tables_in_one_commit() {
 async fn tables_whose_rows_do_not_come_are_dropped_and_no_others() {
     let (engine, mut root) = shop().await;
     let sql = "CREATE TABLE IF NOT EXISTS t (a INT PRIMARY KEY)";
-    let parsed = pelorus_sql::ddl::parse(sql, root.mode).unwrap();
+    let parsed = pelorus_sql::ddl::parse(sql, root.settings.mode()).unwrap();
     let pelorus_sql::ddl::TableStatement::Create(create) = parsed else { panic!("{sql}") };
-    let mut definer = root.definer(&root.view());
+    let mut definer = root.reads().definer(&root.reads().view());
     let made = definer.create_for_rows(&create).unwrap().unwrap();
     assert_eq!(definer.create_for_rows(&create).unwrap(), None);
     // Before the rows are inserted, another session creates a table of the same name.
@@ -569,7 +569,7 @@ async fn histograms_are_dropped_of_the_columns_that_were_meant() {
     let read = engine.native().require("shop", "t").unwrap();
     run(&mut root, "ALTER TABLE t DROP COLUMN b").await;
     let change = HistogramChange { columns: vec!["b".to_owned()], action: HistogramAction::Drop };
-    root.definer(&root.view()).change_histograms(&read, &change).unwrap();
+    root.reads().definer(&root.reads().view()).change_histograms(&read, &change).unwrap();
     let sql = "SELECT COLUMN_NAME FROM information_schema.COLUMN_STATISTICS WHERE TABLE_NAME = 't'";
     assert_eq!(rows(&mut root, sql).await, [["c"]]);
     engine.close().await;
@@ -585,9 +585,16 @@ async fn locking_queries_lock_what_they_show() {
     run(&mut root, "INSERT INTO t VALUES (1, '2020-01-01')").await;
     run(&mut root, "BEGIN").await;
     // 2019-06-01.
-    let early = Arc::new(View { now_micros: 1_559_347_200_000_000, ..View::clone(&root.view()) });
-    root.join_native(&early.native.pin, true).unwrap();
-    root.lock_native(&early, "SELECT id FROM t WHERE at > NOW() FOR UPDATE").await.unwrap();
+    let early =
+        Arc::new(View { now_micros: 1_559_347_200_000_000, ..View::clone(&root.reads().view()) });
+    native_statement::join(&mut root.transaction_context(), &early.native.pin, true).unwrap();
+    query_execution::lock_rows(
+        &mut root.transaction_context(),
+        &early,
+        "SELECT id FROM t WHERE at > NOW() FOR UPDATE",
+    )
+    .await
+    .unwrap();
     run(&mut other, "UPDATE shop.t SET at = NULL").await;
     assert_eq!(errno(&mut root, "COMMIT").await, 1213);
     run(&mut root, "BEGIN").await;

@@ -159,10 +159,10 @@ async fn a_transaction_whose_beginning_was_killed_ends_before_the_next() {
     let (fake, link) = Fake::begin("START TRANSACTION").await;
     run(&mut root, "SET SESSION transaction_isolation = 'READ-COMMITTED'").await;
     run(&mut root, "BEGIN").await;
-    fake.given_up(root.join(&link)).await;
+    fake.given_up(primary_connection::join(&mut root.transaction_context(), &link)).await;
     run(&mut root, "ROLLBACK").await;
     run(&mut root, "BEGIN").await;
-    root.join(&link).await.unwrap();
+    primary_connection::join(&mut root.transaction_context(), &link).await.unwrap();
     assert!(root.transaction.is_bound());
     let level = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
     let heard = fake.heard.lock().clone();
@@ -175,17 +175,23 @@ async fn a_deadlock_leaves_no_transaction_open_behind_a_kill() {
     let mut root = session(&engine, "root").await;
     let (fake, link) = Fake::begin("DO 0").await;
     run(&mut root, "BEGIN").await;
-    root.join(&link).await.unwrap();
+    primary_connection::join(&mut root.transaction_context(), &link).await.unwrap();
     assert!(root.transaction.is_bound());
-    let error = root.on_own("shop", "UPDATE t SET a = 1").await.unwrap_err();
+    let error =
+        primary_connection::execute(&mut root.transaction_context(), "shop", "UPDATE t SET a = 1")
+            .await
+            .unwrap_err();
     assert_eq!(error.errno(), 1213);
-    fake.given_up(root.learn_transaction("shop")).await;
-    root.settle_transaction().await.unwrap();
+    fake.given_up(primary_connection::detect_transaction(&mut root.transaction_context(), "shop"))
+        .await;
+    primary_connection::settle_transaction(&mut root.transaction_context()).await.unwrap();
     assert!(!root.transaction.is_open());
 
     // One that there is belongs to the session.
-    root.on_own("shop", "START TRANSACTION").await.unwrap();
-    root.settle_transaction().await.unwrap();
+    primary_connection::execute(&mut root.transaction_context(), "shop", "START TRANSACTION")
+        .await
+        .unwrap();
+    primary_connection::settle_transaction(&mut root.transaction_context()).await.unwrap();
     assert!(root.transaction.is_bound());
 }
 
