@@ -105,6 +105,7 @@ impl AsyncWrite for Stream {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd as _;
     use std::time::Duration;
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -124,6 +125,12 @@ mod tests {
 
         stream.tell_from(1 << 20);
         server.write_all(b"a").await.unwrap();
+        let Stream::Tcp(socket) = &stream else { panic!("another socket") };
+        let socket = std::net::TcpStream::from(socket.as_fd().try_clone_to_owned().unwrap());
+        while socket.peek(&mut byte).is_err() {
+            tokio::task::yield_now().await;
+        }
+        // It has arrived.
         let untold = timeout(Duration::from_millis(100), stream.read(&mut byte)).await;
         assert!(untold.is_err(), "{untold:?}");
         stream.tell_from(1);

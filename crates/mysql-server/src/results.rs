@@ -252,8 +252,6 @@ pub(crate) async fn fetch<S: BackendSession>(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::io::AsyncReadExt as _;
 
     use super::*;
@@ -265,7 +263,7 @@ mod tests {
         let payload = [7; 1000];
         channel.writer.packet(|out| out.extend_from_slice(&payload));
         let never = std::future::pending::<()>;
-        let soon = || tokio::time::sleep(Duration::from_millis(20));
+        let soon = tokio::task::yield_now;
         watch_sending(&mut channel, never(), soon()).await.unwrap();
         let killed = watch_sending(&mut channel, soon(), never()).await.unwrap_err();
         assert!(matches!(killed, Gone::Because(error) if error.errno() == 1317));

@@ -260,3 +260,40 @@ pub(crate) fn check_bytes(bytes: usize) -> Result<()> {
     let most = BYTES_MAX >> 20;
     Err(Error::unsupported(format_args!("changing more than {most} MiB of rows at once")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(report: Report, counts: &Counts, found_rows: bool) -> (u64, String) {
+        let (changes, warnings) = (Vec::new(), Warnings::default());
+        let numbers = Numbers::default();
+        let plan = Plan { changes, depends: false, warnings, report, numbers, alike: 0 };
+        let done = plan.done(counts, found_rows, 0);
+        (done.affected_rows, done.info)
+    }
+
+    #[test]
+    fn affected_rows_are_counted_as_in_mysql() {
+        let none = Counts::default();
+        let merge = Report::Merge {
+            records: 6,
+            inserted: 3,
+            updated: 2,
+            unchanged: 1,
+            ignore: false,
+            info: true,
+        };
+        let text = |duplicates: u64| format!("Records: 6  Duplicates: {duplicates}  Warnings: 0");
+        assert_eq!(done(merge, &none, false), (7, text(2)));
+        assert_eq!(done(merge, &none, true), (8, text(3)));
+        let update = Report::Update { matched: 5, changed: 2 };
+        assert_eq!(done(update, &none, false).0, 2);
+        assert_eq!(done(update, &none, true).0, 5);
+        let counts = Counts { inserted: 3, replaced: 2, ignored: 1, ..Counts::default() };
+        let insert = Report::Insert { records: 6, skipped: 0, info: true };
+        assert_eq!(done(insert, &counts, false), (7, text(3)));
+        let counts = Counts { removed: 4, ..Counts::default() };
+        assert_eq!(done(Report::Delete, &counts, true).0, 4);
+    }
+}

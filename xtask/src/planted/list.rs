@@ -4,15 +4,30 @@
 //! [name-of-the-bug]
 //! what  what it does wrong, in a sentence
 //! file  crates/log/src/log.rs
+//! form  expression
 //! test  pelorus-log it module::name_of_a_test
 //! --- old
 //! text that stands in the file exactly once
 //! --- new
 //! what is put in its place
 //! ```
+//! A line `form` says how the bug gets into the copy:
+//!
+//! - `expression`: both texts are expressions of one type. The copy has
+//!   `(if SWITCH { NEW } else { OLD })`.
+//! - `statements`: both texts are statements that bind nothing for what follows, or the last
+//!   expression of a block. The copy has `if SWITCH { NEW } else { OLD }`.
+//! - no such line: the old text is replaced by the new one, and the crate is built again for this
+//!   bug alone. Constants, patterns, removed derives and signatures need this form.
+//!
+//! All bugs with a switch are compiled into one build; a variable of the environment turns one on
+//! (see `switch.rs`). Their old texts must not overlap. Prefer this form: a build takes minutes, a
+//! switch nothing.
+//!
 //! A line `test` names the package, the test target (`lib`, or the name of an integration test; with
 //! `+loom` or `+shuttle` it is built with that feature) and the test, which must fail. `#` begins a
-//! comment outside of the two texts.
+//! comment outside of the two texts. A line in brackets always begins an entry, so that neither text
+//! can have one.
 
 use std::path::Path;
 
@@ -24,9 +39,22 @@ pub(super) struct Bug {
     pub(super) name: String,
     /// Path from the root of the workspace.
     pub(super) file: String,
+    pub(super) form: Form,
     pub(super) old: String,
     pub(super) new: String,
     pub(super) tests: Vec<Test>,
+}
+
+/// How a bug gets into the copy of the sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Its text replaces the old one, in a build of its own.
+    #[default]
+    Replaced,
+    /// With a switch, as an expression.
+    Expression,
+    /// With a switch, as statements.
+    Statements,
 }
 
 /// A test.
@@ -111,6 +139,13 @@ fn head(bug: &mut Bug, line: &str) -> anyhow::Result<()> {
     match words.next() {
         None | Some("what" | "#") => {}
         Some("file") => bug.file = words.next().context("a path is missing")?.to_owned(),
+        Some("form") => {
+            bug.form = match words.next() {
+                Some("expression") => Form::Expression,
+                Some("statements") => Form::Statements,
+                _ => bail!("a form is `expression` or `statements`"),
+            }
+        }
         Some("test") => {
             let words: Vec<&str> = words.collect();
             let [package, target, name] = words[..] else {
@@ -122,7 +157,7 @@ fn head(bug: &mut Bug, line: &str) -> anyhow::Result<()> {
                 name: name.to_owned(),
             });
         }
-        Some(_) => bail!("neither `what`, `file` nor `test`"),
+        Some(_) => bail!("neither `what`, `file`, `form` nor `test`"),
     }
     Ok(())
 }
@@ -133,15 +168,18 @@ mod tests {
 
     #[test]
     fn entries_are_read_with_all_their_lines() {
-        let text = "# head\n\n[one]\nwhat it does\nfile a/b.rs\ntest p lib m::t\ntest p it u\n\
+        let text = "# head\n\n[one]\nwhat it does\nfile a/b.rs\nform expression\ntest p lib m::t\ntest p it u\n\
                     --- old\n    x(\n\n    y)\n--- new\n    z\n\n[two]\nfile c\ntest p lib t\n\
                     --- old\nq\n--- new\n";
         let bugs = parse(text, "text").unwrap();
         assert_eq!(bugs.len(), 2);
         assert_eq!((&*bugs[0].old, &*bugs[0].new), ("    x(\n\n    y)", "    z"));
         assert_eq!((bugs[0].tests.len(), &*bugs[0].file), (2, "a/b.rs"));
+        assert_eq!((bugs[0].form, bugs[1].form), (Form::Expression, Form::Replaced));
         assert_eq!((&*bugs[1].old, &*bugs[1].new), ("q", ""));
-        for wrong in ["x", "[a]\nfile f\n", "[a]\nfile f\ntest p q\n", "[a]\nfoo\n"] {
+        for wrong in
+            ["x", "[a]\nfile f\n", "[a]\nfile f\ntest p q\n", "[a]\nform x\n", "[a]\nfoo\n"]
+        {
             assert!(parse(wrong, "text").is_err(), "{wrong:?}");
         }
     }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use cargo_metadata::Message;
 
 use super::list::{Bug, Test};
-use super::{copy, now, planted};
+use super::{copy, now, planted, switch};
 
 /// A test that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(400);
@@ -51,9 +51,16 @@ impl Outcome {
 }
 
 impl Workshop {
-    pub(super) fn new(root: &Path, folder: &Path) -> anyhow::Result<Self> {
-        let (tree, target) = (folder.join("tree"), folder.join("target"));
-        copy::update(root, &tree)?;
+    /// Copies the sources with these changes. Copies of different names in one folder share the
+    /// crates of others that cargo has built.
+    pub(super) fn new(
+        root: &Path,
+        folder: &Path,
+        name: &str,
+        changes: &copy::Changes,
+    ) -> anyhow::Result<Self> {
+        let (tree, target) = (folder.join(name), folder.join("target"));
+        copy::update(root, &tree, changes)?;
         Ok(Self { tree, target })
     }
 
@@ -71,13 +78,13 @@ impl Workshop {
     /// Builds and runs tests of one target.
     pub(super) fn build_and_run(&self, tests: &[&Test]) -> anyhow::Result<Outcome> {
         match self.build(tests[0])? {
-            Ok(binary) => self.run(&binary, tests),
+            Ok(binary) => self.run(&binary, tests, None),
             Err(errors) => Ok(Outcome::NotBuilt(errors)),
         }
     }
 
     /// Builds a test binary; the inner error is the compiler's.
-    fn build(&self, test: &Test) -> anyhow::Result<Result<PathBuf, String>> {
+    pub(super) fn build(&self, test: &Test) -> anyhow::Result<Result<PathBuf, String>> {
         let (name, feature) = test.target.split_once('+').unwrap_or((&test.target, ""));
         let mut target = if name == "lib" { vec!["--lib"] } else { vec!["--test", name] };
         if !feature.is_empty() {
@@ -95,6 +102,8 @@ impl Workshop {
             .env("CARGO_INCREMENTAL", "1")
             .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+            // A bug may be what a lint warns of.
+            .env_remove("RUSTC_WORKSPACE_WRAPPER")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -113,7 +122,13 @@ impl Workshop {
         bail!("cargo built no test binary of {} {}", test.package, test.target)
     }
 
-    fn run(&self, binary: &Path, tests: &[&Test]) -> anyhow::Result<Outcome> {
+    /// Runs tests of one binary, with the switch of a bug turned on.
+    pub(super) fn run(
+        &self,
+        binary: &Path,
+        tests: &[&Test],
+        switch: Option<&str>,
+    ) -> anyhow::Result<Outcome> {
         let folder = tests[0].package.strip_prefix("pelorus-").unwrap_or(&tests[0].package);
         let log = self.target.join("output.txt");
         let output = fs::File::create(&log)?;
@@ -129,6 +144,10 @@ impl Workshop {
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output);
+        match switch {
+            Some(name) => command.env(switch::VARIABLE, name),
+            None => command.env_remove(switch::VARIABLE),
+        };
         let ended = wait(command.spawn()?)?;
         let text = text_of(&log)?;
         let Some(passed) = ended else { return Ok(Outcome::Hung(text)) };

@@ -233,3 +233,29 @@ impl Accumulator for Extreme {
         Box::new(self.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::StringArray;
+    use pelorus_types::collation;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_compared_under_their_collation() {
+        let ctx = Arc::new(EvalContext::default());
+        let found = |name: &str| {
+            let arg = Arg::column(ColumnType::varchar(9, collation::UTF8MB4_0900_AI_CI), "c");
+            let call = resolve(name, &arg, &ctx).unwrap();
+            let (mut one, mut other) = (call.accumulator(), call.accumulator());
+            let texts =
+                |texts: &[&str]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+            one.update(&[texts(&["b", "A", "C"])], &[0, 0, 0], None, 1).unwrap();
+            other.update(&[texts(&["B"])], &[0], None, 1).unwrap();
+            one.merge(&other.state(Take::All).unwrap(), &[0], 1).unwrap();
+            one.evaluate(Take::All).unwrap().as_string::<i32>().value(0).to_owned()
+        };
+        // By its bytes `b` would be the greatest.
+        assert_eq!((found("MIN"), found("MAX")), ("A".to_owned(), "C".to_owned()));
+    }
+}

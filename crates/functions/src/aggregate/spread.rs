@@ -150,3 +150,22 @@ impl Accumulator for Spread {
         Box::new(self.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_with_different_means_are_united() {
+        let ctx = Arc::new(EvalContext::default());
+        let call = resolve("VAR_POP", &Arg::column(ColumnType::double(), "c"), &ctx);
+        let (mut one, mut other) = (call.accumulator(), call.accumulator());
+        let numbers =
+            |values: [f64; 2]| -> ArrayRef { Arc::new(Float64Array::from_iter_values(values)) };
+        one.update(&[numbers([1.0, 2.0])], &[0, 0], None, 1).unwrap();
+        other.update(&[numbers([10.0, 20.0])], &[0, 0], None, 1).unwrap();
+        one.merge(&other.state(Take::All).unwrap(), &[0], 1).unwrap();
+        let found = one.evaluate(Take::All).unwrap();
+        assert!((found.as_primitive::<Float64Type>().value(0) - 58.1875).abs() < 1e-12);
+    }
+}

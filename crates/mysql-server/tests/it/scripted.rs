@@ -110,7 +110,7 @@ impl Script {
     }
 
     pub(crate) async fn wait_until_running(&self, count: usize) {
-        for _ in 0..500 {
+        for _ in 0..3000 {
             if self.running() == count {
                 return;
             }

@@ -175,8 +175,17 @@ async fn a_client_that_leaves_ends_its_statement() {
 async fn a_client_that_does_not_read_holds_up_its_rows() {
     let (script, mut client) = client().await;
     client.send(|out| command::put_text(out, Code::Query, b"rows 20000000")).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let given = script.given.load(std::sync::atomic::Ordering::SeqCst);
+    script.wait_until_running(1).await;
+    // Until no more rows are made, which would be all of them if nothing held them up.
+    let mut given = 0;
+    loop {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let now = script.given.load(std::sync::atomic::Ordering::SeqCst);
+        if now > 0 && now == given {
+            break;
+        }
+        given = now;
+    }
     assert!(given < 5_000_000, "{given} rows were made for nobody");
     assert_eq!(script.running(), 1);
     drop(client);

@@ -308,6 +308,9 @@ fn pruning_drops_what_cannot_match() {
     let list = "PARTITION BY LIST (a) (PARTITION x VALUES IN (1, 2), PARTITION y VALUES IN (3))";
     assert_eq!(partitions(list, &[(0, below(3))]), ["x"]);
     assert_eq!(partitions(METHODS[8], &[(0, below(-4))]), ["p0"]);
+    // (3, 2) is in the one, and (3, 3) in the other.
+    let is_three = Predicate::Compare(Op::Eq, int(3));
+    assert_eq!(partitions(METHODS[8], &[(0, is_three)]), ["p1", "p2"]);
 }
 
 #[test]
@@ -387,6 +390,8 @@ fn values_that_fit_no_partition() {
 fn partitionings_that_cannot_be() {
     for (partitioning, errno) in [
         ("PARTITION BY HASH (v)", 1503),
+        ("PARTITION BY HASH (a + v)", 1503),
+        ("PARTITION BY KEY (a, v)", 1503),
         ("PARTITION BY (v)", 1503),
         ("PARTITION BY HASH (x)", 1054),
         ("PARTITION BY HASH (s)", 1659),
@@ -523,6 +528,21 @@ fn functions_of_dates_of_numbers_leave_out_nothing() {
     let key = partitioner.split(&rows).unwrap()[0].0.clone();
     assert_eq!(key, b"p1");
     assert!(partitioner.may_hold(&key, &[(0, Predicate::Compare(Op::Le, Scalar::Int(700_101)))]));
+}
+
+/// `TO_DAYS` and `YEAR` of such dates are NULL, whose rows are in the first partition.
+#[test]
+fn dates_without_a_day_are_looked_for_in_the_first_partition() {
+    let partitioner = table(METHODS[6]);
+    let mut rows = columns(&[(0, 0, 0, String::new())]);
+    // 2024-03-00
+    let packed = DateTime { year: 2024, month: 3, ..DateTime::default() }.pack();
+    rows[2] = Arc::new(Int64Array::from(vec![packed]));
+    let groups = partitioner.split(&rows).unwrap();
+    assert_eq!(groups[0].0, b"p0");
+    let later = Scalar::Int(i128::from(DateTime::date(2024, 1, 1).pack()));
+    let wanted = [(2, Predicate::Compare(Op::Gt, later))];
+    assert!(partitioner.may_hold(b"p0", &wanted) && !partitioner.may_hold(b"p1", &wanted));
 }
 
 #[test]

@@ -263,6 +263,21 @@ fn what_was_taken_back_was_not_written() {
     assert!(!tx.has_written());
 }
 
+/// Another session may make a row under the key meanwhile: it stays.
+#[test]
+fn a_row_that_was_made_and_deleted_is_no_part_of_the_commit() {
+    let catalog = with_tables(&TABLES);
+    let def = def(&catalog, "t");
+    put(&catalog, &def, &[(2, 2)], Mode::Insert);
+    let mut tx = begin(&catalog);
+    tx.apply(&[change(&def, &[(1, 1)], Some(Mode::Insert))], &Stop::never()).unwrap();
+    tx.apply(&[change(&def, &[(1, 1)], None)], &Stop::never()).unwrap();
+    assert!(tx.commit(Wanted::Synced).unwrap().writes.is_empty());
+    let mut tx = begin(&catalog);
+    tx.apply(&[change(&def, &[(2, 2)], None)], &Stop::never()).unwrap();
+    assert_eq!(tx.commit(Wanted::Synced).unwrap().writes.len(), 1);
+}
+
 #[test]
 fn all_tables_of_a_transaction_count_together() {
     let catalog = with_tables(&[

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, UInt64Type};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Code, Error, Result};
 use pelorus_store::{Commit, Database, Mode, ScanRequest};
@@ -27,6 +27,12 @@ const SCANNED_ROWS: usize = 8192;
 
 /// Held while a bound is read and raised.
 static RAISING: Mutex<()> = Mutex::new(());
+
+fn hold_raising() -> MutexGuard<'static, ()> {
+    #[cfg(test)]
+    tests::note_waiting();
+    RAISING.lock()
+}
 
 /// Which numbers a session wants.
 #[derive(Clone, Copy, Debug)]
@@ -172,7 +178,7 @@ pub(crate) fn free_from(store: &Arc<Database>, def: &NativeDef, first: u64) -> R
 pub(crate) fn restart(store: &Database, def: &NativeDef, next: u64) -> Result<()> {
     let Some(auto) = &def.auto else { return Ok(()) };
     // A statement that takes a number from now on finds the new bound and raises it.
-    let _held = RAISING.lock();
+    let _held = hold_raising();
     auto.next.store(next, Ordering::Release);
     let values = vec![(NativeDef::auto_key(def.id), Some(next.to_le_bytes().to_vec()))];
     store.commit(&Commit { values, ..Commit::default() }).map(drop)
@@ -211,7 +217,7 @@ pub(crate) fn number_in(array: &ArrayRef, row: usize) -> Option<u64> {
 pub(crate) fn keep(store: &Database, tables: &[Arc<NativeDef>]) -> Result<()> {
     // A statement that takes a number meanwhile finds the lower bound and raises it, before the
     // number is used.
-    let _held = RAISING.lock();
+    let _held = hold_raising();
     let next = |def: &Arc<NativeDef>| {
         let next = def.auto.as_ref()?.next.load(Ordering::Acquire).to_le_bytes().to_vec();
         let key = NativeDef::auto_key(def.id);
@@ -227,7 +233,7 @@ pub(crate) fn keep(store: &Database, tables: &[Arc<NativeDef>]) -> Result<()> {
 
 /// Makes sure that the store's bound is not below the counter.
 fn raise(store: &Database, def: &NativeDef, next: u64, rows: u64) -> Result<()> {
-    let _held = RAISING.lock();
+    let _held = hold_raising();
     let key = NativeDef::auto_key(def.id);
     let bytes = store.value(&key).unwrap_or_default();
     let bound = <[u8; 8]>::try_from(bytes).map_or(0, u64::from_le_bytes);
@@ -380,11 +386,23 @@ fn largest(ty: &ColumnType) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::sync::atomic::AtomicU64;
-    use std::time::Duration;
+    use std::sync::mpsc::{Sender, channel};
 
     use super::*;
     use crate::tests::with_tables;
+
+    thread_local! {
+        /// Gets a message when this thread is about to wait for the numbers of others.
+        static WAITING: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn note_waiting() {
+        WAITING.with_borrow(|waiting| {
+            waiting.iter().for_each(|it| it.send(()).unwrap());
+        });
+    }
 
     const PLAIN: Steps = Steps { increment: 1, offset: 1, zero_is_value: false, first: None };
     const END: End = End { largest: 127, is_key: true };
@@ -405,6 +423,7 @@ mod tests {
         assert_eq!((numbers.first_made, next), (Some(5), 22));
         assert_eq!(numbers.last, Some(4_u64.wrapping_neg()));
         assert_eq!(numbers.reported(), 5);
+        assert_eq!(taken(5, vec![Some(0), Some(0)], PLAIN).0, [5, 6]);
     }
 
     #[test]
@@ -451,9 +470,13 @@ mod tests {
         raise(&store, &def, 2, 1).unwrap();
         let (to_keep, tables) = (Arc::clone(&store), [Arc::clone(&def)]);
         let held = RAISING.lock();
-        let keeping = std::thread::spawn(move || keep(&to_keep, &tables));
-        // Who reads the number without the lock has done so by now.
-        std::thread::sleep(Duration::from_millis(50));
+        let (waiting, waits) = channel();
+        let keeping = std::thread::spawn(move || {
+            WAITING.set(Some(waiting));
+            keep(&to_keep, &tables)
+        });
+        // What is read before the lock has been read by now.
+        waits.recv().unwrap();
         def.auto.as_ref().unwrap().next.store(51, Ordering::Release);
         drop(held);
         keeping.join().unwrap().unwrap();

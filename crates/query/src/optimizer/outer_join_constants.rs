@@ -205,3 +205,37 @@ impl ExecutionPlan for OuterJoinConstantsExec {
         Ok(FilterPushdownPropagation::if_all(result))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::Schema;
+    use datafusion::physical_expr::expressions::lit;
+    use datafusion::physical_plan::empty::EmptyExec;
+    use datafusion::physical_plan::projection::ProjectionExec;
+
+    use super::*;
+
+    fn constant() -> Plan {
+        let rows = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
+        Arc::new(ProjectionExec::try_new([(lit(1_i64), "k".to_owned())], rows).unwrap())
+    }
+
+    /// Whose constants are hidden, of the inputs of a plan.
+    fn hidden_of(plan: Plan) -> Vec<bool> {
+        let plan = OuterJoinConstants.optimize(plan, &ConfigOptions::default()).unwrap();
+        plan.children().into_iter().map(|it| it.is::<OuterJoinConstantsExec>()).collect()
+    }
+
+    #[test]
+    fn constants_of_inputs_that_are_filled_with_null_or_united_are_hidden() {
+        let join = |kind| -> Plan {
+            let join = NestedLoopJoinExec::try_new(constant(), constant(), None, &kind, None);
+            Arc::new(join.unwrap())
+        };
+        assert_eq!(hidden_of(join(JoinType::Left)), [false, true]);
+        assert_eq!(hidden_of(join(JoinType::Right)), [true, false]);
+        assert_eq!(hidden_of(join(JoinType::Full)), [true, true]);
+        assert_eq!(hidden_of(join(JoinType::Inner)), [false, false]);
+        assert_eq!(hidden_of(UnionExec::try_new(vec![constant(), constant()]).unwrap()), [true; 2]);
+    }
+}

@@ -94,7 +94,7 @@ impl InfoSchema for Fleet {
     }
 }
 
-fn context() -> QueryContext {
+pub(crate) fn context() -> QueryContext {
     QueryContext {
         database: Some("inside".into()),
         catalog: Arc::new(OneSchema),
@@ -112,7 +112,12 @@ fn context() -> QueryContext {
 
 /// Runs a query and writes its columns' names and its rows as a client would show them.
 pub(crate) async fn show(sql: &str) -> Result<String> {
-    let result = pelorus_query::run(&context(), sql, RowForm::Text).await?;
+    show_in(&context(), sql).await
+}
+
+/// The same in a context.
+pub(crate) async fn show_in(context: &QueryContext, sql: &str) -> Result<String> {
+    let result = pelorus_query::run(context, sql, RowForm::Text).await?;
     let names: Vec<&str> = result.columns.iter().map(|column| column.name.as_str()).collect();
     let mut out = names.join("|");
     let mut rows = result.rows;
@@ -145,7 +150,7 @@ fn fields(mut payload: &[u8]) -> Vec<String> {
     fields
 }
 
-async fn check(sql: &str, expected: &str) {
+pub(crate) async fn check(sql: &str, expected: &str) {
     match show(sql).await {
         Ok(shown) => assert_eq!(shown, expected, "{sql}"),
         Err(error) => panic!("{sql}: {} {}", error.errno(), error.message()),
@@ -278,7 +283,7 @@ async fn subqueries_of_what_with_defines_are_carried_out_once() {
 }
 
 /// The operators of a plan.
-async fn operators(context: &QueryContext, sql: &str) -> String {
+pub(crate) async fn operators(context: &QueryContext, sql: &str) -> String {
     let mut rows = pelorus_query::explain(context, sql).await.expect("a plan").rows;
     let mut text = String::new();
     while let Some(block) = rows.next().await {

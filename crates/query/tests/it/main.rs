@@ -3,3 +3,4 @@
 
 mod here;
 mod large;
+mod rows;

@@ -59,7 +59,7 @@ fn what_is_not_durable_is_neither_seen_nor_told() {
     let World { gate, database, table, .. } = world(1, options());
     commit(&database, vec![put(table, &rows(0..10), Mode::Insert)]).unwrap();
     let before = newest(&database, table);
-    let told = AtomicBool::new(false);
+    let is_durable = AtomicBool::new(false);
     let all = rows(0..20);
     std::thread::scope(|scope| {
         let closed = gate.close();
@@ -67,17 +67,22 @@ fn what_is_not_durable_is_neither_seen_nor_told() {
         gate.wait_for_somebody();
         assert_eq!(newest(&database, table), before);
         // The rows are there, but could still be lost.
-        let second = scope.spawn(|| {
-            let receipt = commit(&database, vec![put(table, &all, Mode::Ignore)]).unwrap();
-            told.store(true, Ordering::Relaxed);
+        let (begun, begins) = std::sync::mpsc::channel();
+        let (database, is_durable) = (&database, &is_durable);
+        let again = Commit { writes: vec![put(table, &all, Mode::Ignore)], ..Commit::default() };
+        let second = scope.spawn(move || {
+            let receipt = database.commit_unless(&again, &|| begun.send(()).is_err()).unwrap();
+            // Not a moment earlier.
+            assert!(is_durable.load(Ordering::SeqCst));
             receipt
         });
+        begins.recv().unwrap();
         std::thread::sleep(Duration::from_millis(50));
-        assert!(!told.load(Ordering::Relaxed));
-        assert_eq!(newest(&database, table), before);
+        assert_eq!(newest(database, table), before);
         // A flush of what is not durable shows it to nobody either.
         while database.maintain().unwrap() {}
-        assert_eq!(newest(&database, table), before);
+        assert_eq!(newest(database, table), before);
+        is_durable.store(true, Ordering::SeqCst);
         drop(closed);
         assert_eq!(second.join().unwrap().outcomes[0].ignored, 20);
     });
@@ -196,8 +201,12 @@ fn no_file_is_ahead_of_the_log() {
         let closed = gate.close();
         scope.spawn(|| commit(database, vec![put(*table, &all, Mode::Replace)]).unwrap());
         gate.wait_for_somebody();
+        let (writing, writes) = std::sync::mpsc::channel();
+        gate.before_write("table-", move || writing.send(()).unwrap());
         let checkpoint = scope.spawn(|| database.checkpoint().unwrap());
-        std::thread::sleep(Duration::from_millis(100));
+        writes.recv().unwrap();
+        // It has begun; a header would be written next.
+        std::thread::sleep(Duration::from_millis(50));
         assert!(!checkpoint.is_finished());
         assert_eq!(world.after_a_crash(), before);
         drop(closed);

@@ -1,8 +1,7 @@
 //! A table that takes the place of another: all of it or nothing, whatever crashes.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 
 use pelorus_env::{Fault, Tear};
 use pelorus_error::{Code, Error};
@@ -186,6 +185,17 @@ fn definitions_that_say_nothing_else_of_rows_disturb_no_writer() {
     assert_eq!(newest(&database, table), content(0));
 }
 
+/// How often a commit has asked whether it is to stop once it certainly waits: one that does not wait
+/// asks fewer times.
+const ASKED_BY_THEN: usize = 5;
+
+/// Waits until a commit waits. `waits` gets a message whenever it asks whether it is to stop.
+fn until_it_waits(waits: &Receiver<()>) {
+    for _ in 0..ASKED_BY_THEN {
+        waits.recv().expect("it has not waited");
+    }
+}
+
 #[test]
 fn a_frozen_table_is_read_and_not_written() {
     let machine = Machine::new(2);
@@ -198,21 +208,18 @@ fn a_frozen_table_is_read_and_not_written() {
     assert_eq!(newest(&database, table), content(0));
     commit(&database, vec![put(other, &rows(5), Mode::Insert)]).unwrap();
     // Who is to stop does not wait until the end.
-    let asked = AtomicBool::new(false);
+    let asked = AtomicUsize::new(0);
     let stopped = Commit { writes: vec![put(table, &rows(9), Mode::Replace)], ..Commit::default() };
+    let stop = || asked.fetch_add(1, Ordering::Relaxed) >= ASKED_BY_THEN;
+    assert_eq!(database.commit_unless(&stopped, &stop).unwrap_err().errno(), 1317);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(150));
-            asked.store(true, Ordering::Relaxed);
-        });
-        let stop = || asked.load(Ordering::Relaxed);
-        assert_eq!(database.commit_unless(&stopped, &stop).unwrap_err().errno(), 1317);
-    });
-    std::thread::scope(|scope| {
-        let writer = Arc::clone(&database);
+        let (waiting, waits) = channel();
+        let writer: &Database = &database;
+        let late =
+            Commit { writes: vec![put(table, &rows(7), Mode::Replace)], ..Commit::default() };
         let thread =
-            scope.spawn(move || commit(&writer, vec![put(table, &rows(7), Mode::Replace)]));
-        std::thread::sleep(Duration::from_millis(50));
+            scope.spawn(move || writer.commit_unless(&late, &|| waiting.send(()).is_err()));
+        until_it_waits(&waits);
         assert!(!thread.is_finished());
         assert_eq!(newest(&database, table), content(0));
         drop(frozen);
@@ -234,8 +241,10 @@ fn who_waited_for_a_table_that_was_replaced_is_told() {
         let writer: &Database = &database;
         let put = put(old, &rows(7), Mode::Replace);
         let commit = Commit { writes: vec![put], ..Commit::default() };
-        let thread = scope.spawn(move || writer.commit(&commit));
-        std::thread::sleep(Duration::from_millis(20));
+        let (waiting, waits) = channel();
+        let thread =
+            scope.spawn(move || writer.commit_unless(&commit, &|| waiting.send(()).is_err()));
+        until_it_waits(&waits);
         database.replace_table(old, new, b"t", Vec::new()).unwrap();
         drop(frozen);
         assert_eq!(thread.join().unwrap().unwrap_err().code(), Code::TableChanged);

@@ -84,6 +84,7 @@ fn arrays_that_do_not_fit_are_converted_row_by_row() {
         ("int", texts(&["1", "x"]), "varchar(9)", "!1366 2", "1|0~1366@2"),
         ("varchar(2)", texts(&["ab", "abc"]), "varchar(9)", "!1406 2", "ab|ab~1265@2"),
         ("char(3)", texts(&["ab  "]), "varchar(9)", "ab", "ab"),
+        ("char(3)", texts(&["ab "]), "varchar(9)", "ab", "ab"),
         ("varchar(3) charset latin1", texts(&["я"]), "varchar(9)", "!1366 1", "?~1366@1"),
         ("varbinary(4)", texts(&["äö"]), "varchar(9)", "c3a4c3b6", "c3a4c3b6"),
         ("varbinary(4)", texts(&["äö"]), "varchar(9) charset latin1", "e4f6", "e4f6"),

@@ -11,7 +11,7 @@ use arrow::array::{
 use arrow::datatypes::Int64Type;
 use bytes::Bytes;
 use pelorus_binlog::{Decoder, Event, Position};
-use pelorus_env::Env;
+use pelorus_env::{Env, Fault, SimDisk, Tear};
 use pelorus_store::{
     ByteWeigher, Commit, Database, History, KeyEncoder, Keys, Mode, Options, StoredColumn, TableId,
     TableSchema, Write, taken,
@@ -577,6 +577,30 @@ fn rows_in_part_behind_a_cascade_begin_anew_until_the_mirror_is_live() {
         let world = World::new(MirrorRecord { cascaded, ..record(state) });
         let batch = world.batch_of(3);
         assert!(batch.commit(&world.store, None, Vec::new(), 1 << 20).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_crash_leaves_rows_with_their_position_or_neither() {
+    for count in 0.. {
+        let disk = SimDisk::new(1);
+        let env = Env { disk: Arc::new(disk.clone()), ..Env::in_memory(1) };
+        let world = World::on(env.clone(), record(State::Live));
+        disk.fail_after(count, Fault::Crash);
+        let values = |key: &[u8]| vec![(key.to_vec(), Some(b"x".to_vec()))];
+        let end = Commit { values: values(b"end"), ..Commit::default() };
+        let committed = world.batch_of(3).commit(&world.store, None, values(b"at"), 1 << 20);
+        let is_done = committed.is_ok() && world.store.commit(&end).is_ok();
+        let id = world.copy.id();
+        drop(world);
+        disk.crash_with(Tear::Everything);
+        let store = World::store(env);
+        let rows = store.snapshot().table(id).unwrap().rows();
+        assert_eq!(store.value(b"at").is_some(), rows == 3, "{count}: {rows} rows");
+        if is_done {
+            assert!(count > 0 && rows == 3, "{count}: {rows} rows");
+            return;
+        }
     }
 }
 
