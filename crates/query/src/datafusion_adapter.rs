@@ -3,5 +3,6 @@
 
 pub(crate) mod memory;
 pub(crate) mod plan_nodes;
+pub(crate) mod row_key;
 pub(crate) mod udf;
 pub(crate) mod udwf;

@@ -20,8 +20,8 @@ use sqlparser::ast::{
     TrimWhereField, UnaryOperator, VisitMut, VisitorMut,
 };
 
-use super::aggregate::name_of;
-use super::query::BoundQuery;
+use super::bound_query::BoundQuery;
+use super::function_call::name_of;
 use super::scan_predicate::zero_is_null;
 use super::scope::Scope;
 use super::typed_expression::{Constants, TypedExpr};
@@ -657,7 +657,7 @@ impl ExprBinder<'_> {
     fn function(&self, function: &ast::Function) -> Result<TypedExpr> {
         let name = function.name.to_string().replace('`', "").to_ascii_uppercase();
         if function.over.is_some() {
-            return Err(super::window::misplaced(&name.to_ascii_lowercase()));
+            return Err(super::function_call::misplaced(&name.to_ascii_lowercase()));
         }
         if name == "ANY_VALUE"
             && !self.only_computed
