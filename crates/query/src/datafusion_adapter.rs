@@ -4,5 +4,6 @@
 pub(crate) mod form;
 pub(crate) mod memory;
 pub(crate) mod plan_nodes;
+pub(crate) mod row_key;
 pub(crate) mod udf;
 pub(crate) mod udwf;

@@ -1,13 +1,15 @@
 //! Plans and executes queries, on linked servers, here, or both.
 //!
-//! Entry points: `run`, [`describe`], `explain`. This crate uses DataFusion; it knows no
+//! Entry points: `run`, [`describe`], `explain`, [`plans`]. This crate uses DataFusion; it knows no
 //! protocol.
 //!
 //! | module | owns |
 //! | --- | --- |
 //! | [`context`] | the session's state that a query needs |
 //! | `binder` | syntax tree to logical plan, with MySQL's names and types |
+//! | `placement` | the servers that store the tables of a query |
 //! | `federation` | the parts that linked servers execute: whole statements or fragments |
+//! | `journal` | these parts, and the scans of native tables, for EXPLAIN |
 //! | `optimizer` | our own optimizer rules |
 //! | `operators` | our own physical operators |
 //! | `datafusion_adapter` | functions, aggregates, plan nodes and memory as DataFusion sees them |
@@ -20,8 +22,10 @@ pub mod context;
 mod datafusion_adapter;
 mod explain;
 mod federation;
+mod journal;
 mod operators;
 mod optimizer;
+mod placement;
 mod result;
 mod run;
 mod statement_task;
@@ -31,6 +35,7 @@ pub use context::{
     AsOf, Catalog, Database, Flavour, InfoSchema, NativeDatabase, NativeTable, OwnWrites,
     PartitionPruner, PlanOptions, QueryContext, TablePart, Variables,
 };
+pub use explain::{PlanPart, PlanTexts};
 pub use federation::passthrough_text::text_for_server;
 pub use result::{Block, BlockStream, QueryResult, RowForm};
 
@@ -75,6 +80,16 @@ pub async fn explain(context: &QueryContext, sql: &str) -> Result<QueryResult> {
     let (interrupt, statement) =
         (context.eval.interrupt.clone(), (context.clone(), sql.to_owned()));
     apart(&interrupt, async move { explain::explain(&statement.0, &statement.1).await }).await
+}
+
+/// The plans of one query as texts: which parts go to servers, the logical and the physical plan.
+///
+/// # Errors
+/// As `run`.
+pub async fn plans(context: &QueryContext, sql: &str) -> Result<PlanTexts> {
+    let (interrupt, statement) =
+        (context.eval.interrupt.clone(), (context.clone(), sql.to_owned()));
+    apart(&interrupt, async move { explain::plans(&statement.0, &statement.1).await }).await
 }
 
 /// Whether a query calls functions that a server has stored: they may read and change state that

@@ -20,15 +20,16 @@ use pelorus_sql::{Mode, Parsed, Unparsed, ast_analysis, parse_query, parse_versi
 use pelorus_types::Column;
 use sqlparser::ast;
 
-use crate::binder::query::{BindScope, Binder, BoundQuery};
+use crate::binder::bound_query::BoundQuery;
+use crate::binder::native::row_bytes;
+use crate::binder::statement::{BindScope, Binder};
 use crate::context::{Database, Flavour, QueryContext};
 use crate::datafusion_adapter::memory::bytes_of_query;
 use crate::datafusion_adapter::plan_nodes;
 use crate::datafusion_adapter::udf::from_datafusion;
-use crate::federation::passthrough_text::{calls_held, text_for_server};
-use crate::federation::placement::Place;
+use crate::federation::passthrough_text::{TextNames, checked_text};
 use crate::federation::remote::is_final;
-use crate::federation::{block, placement, routing, sql_writer};
+use crate::federation::{Servers, block, routing, sql_writer};
 use crate::operators::cancellable_join::{Stop, watched};
 use crate::operators::materialized_cte;
 use crate::operators::materialized_cte::Planner;
@@ -40,6 +41,7 @@ use crate::operators::sliced_projection::Sliced;
 use crate::operators::window_memory::WindowMemory;
 use crate::optimizer::filter_pushdown;
 use crate::optimizer::outer_join_constants::OuterJoinConstants;
+use crate::placement::{self, Place};
 use crate::result::{Block, QueryResult, RowForm};
 use crate::statement_task::{asking, building, physically_asking, reading};
 
@@ -96,17 +98,32 @@ pub(crate) fn parse(context: &QueryContext, sql: &str) -> Result<Parsed, Unparse
     let read = |how: fn(&str, Mode) -> Result<Parsed, Unparsed>| {
         reading(sql, context, || how(sql, context.mode)).map_err(interrupted)
     };
-    let unparsed = match read(parse_query)? {
-        Ok(parsed) => return Ok(parsed),
-        Err(unparsed) => unparsed,
-    };
-    let versioned = read(parse_versioned_query)?;
-    let Ok(parsed) = versioned else { return Err(unparsed) };
-    let is_linked = ast_analysis::table_references(&parsed.query).iter().any(|reference| {
-        let database = reference.table.database.as_deref();
-        matches!(placement::resolve(context, database), Ok(Database::Linked { .. }))
+    // Texts without past versions are read alike by both grammars.
+    if let Ok(parsed) = read(parse_versioned_query)? {
+        let is_linked = || {
+            ast_analysis::table_references(&parsed.query).iter().any(|reference| {
+                let database = reference.table.database.as_deref();
+                matches!(placement::resolve(context, database), Ok(Database::Linked { .. }))
+            })
+        };
+        if !has_versions(&parsed.query) || !is_linked() {
+            return Ok(parsed);
+        }
+    }
+    // The error of the text as a server would read it.
+    read(parse_query)?
+}
+
+/// Whether a query names past versions of tables.
+fn has_versions(query: &ast::Query) -> bool {
+    let mut found = false;
+    ast_analysis::walk_query(query, &mut |node| {
+        found |= matches!(
+            node,
+            ast_analysis::Node::Table(ast::TableFactor::Table { version: Some(_), .. })
+        );
     });
-    if is_linked { Err(unparsed) } else { Ok(parsed) }
+    found
 }
 
 /// Runs one query.
@@ -114,11 +131,11 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
     let mut parsed = match parse(context, sql) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
-            let Some((link, context)) = unread_link(context, sql)? else {
+            let Some(unread) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = text_of_unread(&context, &link, sql).await?;
-            return relay(&context, &link, &text, form, None).await;
+            let text = unread.for_server(sql).await?;
+            return relay(&unread.context, &unread.link, &text, form, None).await;
         }
     };
     if let Some(rows) = context.options.select_limit
@@ -127,7 +144,7 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
         parsed.query.limit_clause = Some(limit_of_rows(rows));
     }
     let mut context = for_statement(context, &parsed.query)?;
-    let binder = Binder::new(&context, &parsed);
+    let binder = Binder::new(&context, &parsed, &Servers);
     let ended = Box::pin(attempt(&binder, sql, form)).await;
     let is_numbered = binder.is_numbered();
     // With what it has open on servers.
@@ -137,7 +154,7 @@ pub(crate) async fn run(context: &QueryContext, sql: &str, form: RowForm) -> Res
         Err(error) if error.code() == Code::OutOfMemory && is_numbered => {
             tracing::debug!("groups are not numbered where there are so many");
             context.options.numbers_groups = false;
-            Box::pin(attempt(&Binder::new(&context, &parsed), sql, form)).await
+            Box::pin(attempt(&Binder::new(&context, &parsed, &Servers), sql, form)).await
         }
         ended => ended,
     }
@@ -198,15 +215,16 @@ pub(crate) async fn describe(context: &QueryContext, sql: &str) -> Result<Vec<Co
     let parsed = match parse(context, sql) {
         Ok(parsed) => parsed,
         Err(unparsed) => {
-            let Some((link, context)) = unread_link(context, sql)? else {
+            let Some(unread) = unread_link(context, sql)? else {
                 return Err(unparsed.error);
             };
-            let text = text_of_unread(&context, &link, sql).await?;
+            let text = unread.for_server(sql).await?;
+            let UnreadText { link, context, .. } = unread;
             return Ok(link.describe(&context.settings, &text).await?.columns.clone());
         }
     };
     let context = &for_statement(context, &parsed.query)?;
-    let binder = Binder::new(context, &parsed);
+    let binder = Binder::new(context, &parsed, &Servers);
     if let Some(link) = binder.only_server()? {
         let (text, names) = text_for(context, &parsed, sql)?;
         return Passthrough { link, text, names }.columns(context).await;
@@ -421,15 +439,25 @@ pub(crate) fn for_statement(context: &QueryContext, query: &ast::Query) -> Resul
     Ok(context)
 }
 
-/// The link that takes a text which cannot be parsed here, that of the current database, and the
-/// settings that it receives.
-fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryContext)>> {
+/// A text that cannot be parsed here.
+struct UnreadText {
+    /// The link that takes it: that of the current database.
+    link: Link,
+    /// The context with the settings that the server receives.
+    context: QueryContext,
+    /// The names in it.
+    names: TextNames,
+}
+
+/// The server that takes a text which cannot be parsed here; `None` if there is none.
+fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<UnreadText>> {
     context.eval.interrupt.check()?;
     let Some(database) = context.database.as_deref() else { return Ok(None) };
     let Some(Database::Linked { link, remote }) = context.catalog.database(database) else {
         return Ok(None);
     };
-    if let Some(function) = calls_held(sql, context.mode) {
+    let names = TextNames::of(sql, context.mode);
+    if let Some(function) = names.held_function() {
         let function = function.to_ascii_uppercase();
         return Err(Error::unsupported(format_args!("{function} on a linked server")));
     }
@@ -456,14 +484,18 @@ fn unread_link(context: &QueryContext, sql: &str) -> Result<Option<(Link, QueryC
     }
     let mut context = context.clone();
     context.settings.database = Some(remote);
-    Ok(Some((link, context)))
+    Ok(Some(UnreadText { link, context, names }))
 }
 
-/// The text of a query that is not understood here for the server that is to have it.
-async fn text_of_unread(context: &QueryContext, link: &Link, sql: &str) -> Result<String> {
-    let shows_system_schemas = matches!(context.catalog.database("performance_schema"),
-        Some(Database::Linked { link: shown, .. }) if shown.name() == link.name());
-    text_for_server(link, &context.settings, sql, context.mode, shows_system_schemas).await
+impl UnreadText {
+    /// The text for the server.
+    async fn for_server(&self, sql: &str) -> Result<String> {
+        let Self { link, context, names } = self;
+        let shows_system_schemas = matches!(context.catalog.database("performance_schema"),
+            Some(Database::Linked { link: shown, .. }) if shown.name() == link.name());
+        let mode = context.mode;
+        checked_text(link, &context.settings, (sql, names), mode, shows_system_schemas).await
+    }
 }
 
 /// Hands a statement over; rows come through as the server encoded them.
@@ -645,7 +677,8 @@ async fn execute(
     let physical = planning.await.map_err(from_datafusion)?;
     let stop = Stop::default();
     let physical = watched(physical, &stop).map_err(from_datafusion)?;
-    let most = batch_rows(&physical, bytes_of_query(context.options.memory_bytes));
+    let most =
+        batch_rows(&physical, row_bytes(&physical), bytes_of_query(context.options.memory_bytes));
     let physical = gathering(physical, most).map_err(from_datafusion)?;
     let config = state.config().clone().with_batch_size(way.rows.min(most));
     let task = TaskContext::from(&state).with_session_config(config);

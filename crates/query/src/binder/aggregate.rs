@@ -8,114 +8,20 @@ use datafusion::logical_expr::{Expr, LogicalPlan, lit};
 use pelorus_error::{Error, Result};
 use pelorus_functions::aggregate::{self, AggregateCall};
 use pelorus_functions::{Arg, EvalContext, Formula};
-use pelorus_sql::ast_analysis::{Node, calls, has_aggregate, is_aggregate_name, walk_expr};
-use sqlparser::ast::{
-    self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, OrderByExpr, ValueWithSpan, VisitMut, VisitorMut,
-};
+use sqlparser::ast::{self, VisitMut, VisitorMut};
 
-use super::clause_names::own_columns;
 use super::expression::{Computed, ExprBinder, canonical};
-use super::grouped::all_columns;
+use super::function_call::{call_of, collect, is_aggregate};
+use super::named_columns::{all_columns, own_columns};
 use super::native::dictionary_groups::{Part, part_of};
 use super::native::min_max_from_zone_maps;
-use super::query::{Binder, column_expr};
 use super::scope::{Scope, path_of};
+use super::statement::Binder;
 use super::typed_expression::TypedExpr;
 use super::{mariadb_rules, rollup};
+use crate::datafusion_adapter::plan_nodes::column_expr;
 use crate::datafusion_adapter::udf::Units;
 use crate::datafusion_adapter::{plan_nodes, udf};
-
-/// Whether an expression holds an aggregate of its own block.
-pub(crate) fn contains(expr: &ast::Expr) -> bool {
-    has_aggregate(expr)
-}
-
-/// Whether an expression makes one group of all rows where there is no GROUP BY, which all
-/// aggregates do but `ANY_VALUE`: MySQL takes that for a function of a row there.
-pub(crate) fn reduces(expr: &ast::Expr) -> bool {
-    let is_one = |name: &str| is_aggregate_name(name) && name != "ANY_VALUE";
-    calls(expr).iter().any(|call| !call.window && is_one(&call.name))
-}
-
-/// Adds the calls that are wanted of an expression, those of its subqueries aside.
-pub(crate) fn collect(
-    expr: &ast::Expr,
-    wanted: impl Fn(&ast::Function) -> bool,
-    found: &mut Vec<ast::Function>,
-) {
-    let mut depth = 0_usize;
-    walk_expr(expr, &mut |node| match node {
-        Node::Query(_) => depth += 1,
-        Node::End => depth -= 1,
-        Node::Expr(ast::Expr::Function(function)) if depth == 0 && wanted(function) => {
-            found.push(function.clone());
-        }
-        _ => {}
-    });
-}
-
-/// Whether a call aggregates the rows of a group.
-pub(crate) fn is_aggregate(function: &ast::Function) -> bool {
-    function.over.is_none() && is_aggregate_name(&name_of(function))
-}
-
-/// The upper-case name of a function.
-pub(crate) fn name_of(function: &ast::Function) -> String {
-    function.name.to_string().replace('`', "").to_ascii_uppercase()
-}
-
-/// The call of an aggregate.
-#[derive(Debug)]
-pub(crate) struct Call<'a> {
-    /// The upper-case name.
-    pub(crate) name: String,
-    /// DISTINCT is given.
-    pub(crate) distinct: bool,
-    /// `COUNT(*)`.
-    pub(crate) star: bool,
-    /// The arguments.
-    pub(crate) args: Vec<&'a ast::Expr>,
-    /// ORDER BY within the parentheses.
-    pub(crate) order: &'a [OrderByExpr],
-    /// SEPARATOR within the parentheses.
-    pub(crate) separator: Option<&'a ValueWithSpan>,
-}
-
-/// Reads an aggregate call. Only `GROUP_CONCAT` has clauses.
-pub(crate) fn call_of(function: &ast::Function) -> Result<Call<'_>> {
-    let FunctionArguments::List(list) = &function.args else {
-        return Err(Error::unsupported(function));
-    };
-    if function.filter.is_some() || !function.within_group.is_empty() {
-        return Err(Error::unsupported(function));
-    }
-    let mut call = Call {
-        name: name_of(function),
-        distinct: list.duplicate_treatment == Some(DuplicateTreatment::Distinct),
-        star: false,
-        args: Vec::new(),
-        order: &[],
-        separator: None,
-    };
-    for clause in &list.clauses {
-        match clause {
-            FunctionArgumentClause::OrderBy(terms) => call.order = terms,
-            FunctionArgumentClause::Separator(text) => call.separator = Some(text),
-            _ => return Err(Error::unsupported(function)),
-        }
-    }
-    for arg in &list.args {
-        match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => call.args.push(expr),
-            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if call.name == "COUNT" => {
-                call.star = true;
-            }
-            _ => return Err(Error::unsupported(function)),
-        }
-    }
-    Ok(call)
-}
 
 /// The grouping of a block, and the expressions above the groups.
 pub(crate) struct Grouping<'a> {
@@ -293,7 +199,7 @@ impl Binder<'_> {
             return Ok((plan, computed));
         }
         if grouping.rollup {
-            rollup::add_calls(grouping, &texts, binder.scope, &mut computed)?;
+            rollup::add_calls(&grouping.over, &texts, binder.scope, &mut computed)?;
             // Over no rows a MySQL has the group of all of them, a MariaDB none.
             let counted = binder.is_mariadb().then(|| self.fresh("n"));
             if let Some(name) = &counted {

@@ -18,18 +18,16 @@ use std::sync::OnceLock;
 
 use pelorus_error::{Code, Error, Result};
 use pelorus_functions::EvalContext;
-use pelorus_sql::ast_analysis::{self, is_aggregate_name};
-use sqlparser::ast::{
-    self, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, OrderByExpr, VisitMut,
-    VisitorMut,
-};
+use pelorus_sql::ast_analysis;
+use sqlparser::ast::{self, GroupByExpr, OrderByExpr, VisitMut, VisitorMut};
 
-use super::aggregate::{self, name_of};
 use super::expression::canonical;
-use super::query::ordinal;
-use super::scope::{Merged, Scope, ScopeColumn, ambiguous, is_variable, parts, path_of};
+use super::function_call;
+use super::function_call::name_of;
+use super::named_columns::{check_names, own_columns, unit_of, unknown};
+use super::order_limit::ordinal;
+use super::scope::{Merged, Scope, ScopeColumn, ambiguous, parts, path_of};
 use super::select_list::Item;
-use super::window;
 
 /// The code of an ambiguous name as a warning.
 const AMBIGUOUS: u16 = 1052;
@@ -152,10 +150,10 @@ impl<'a> Names<'a> {
             };
         }
         let Some(path) = path_of(term) else {
-            if aggregate::reduces(term) {
+            if function_call::reduces(term) {
                 return Err(invalid_use());
             }
-            window::refuse(term)?;
+            function_call::refuse(term)?;
             let expr = self.settled(term, GROUP, None)?;
             check_names(&expr, self.scope, GROUP)?;
             let item = self.equal_item(&expr);
@@ -204,7 +202,8 @@ impl<'a> Names<'a> {
     /// An item of the select list as a key.
     fn item_key(&self, at: usize) -> Result<Key> {
         let item = &self.items[at];
-        let is_such = |expr: &ast::Expr| aggregate::reduces(expr) || ast_analysis::has_window(expr);
+        let is_such =
+            |expr: &ast::Expr| function_call::reduces(expr) || ast_analysis::has_window(expr);
         if item.expr.as_ref().is_some_and(is_such) {
             let text = format!("Can't group on '{}'", item.name);
             return Err(Error::new(Code::WrongGroupField, text));
@@ -423,11 +422,6 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Error 1054.
-fn unknown(path: &[&str], clause: &str) -> Error {
-    Error::new(Code::UnknownColumn, format!("Unknown column '{}' in '{clause}'", path.join(".")))
-}
-
 fn invalid_use() -> Error {
     Error::new(Code::InvalidGroupFunction, "Invalid use of group function")
 }
@@ -490,95 +484,11 @@ impl VisitorMut for Settle<'_> {
 
 /// Whether names within a call are those of an aggregate: `ANY_VALUE` is none to MySQL here.
 fn is_counted(function: &ast::Function) -> bool {
-    aggregate::is_aggregate(function) && name_of(function) != "ANY_VALUE"
-}
-
-/// The first argument of a call that is a word and no name.
-fn unit_of(function: &mut ast::Function) -> Option<&mut ast::Expr> {
-    if !matches!(name_of(function).as_str(), "TIMESTAMPDIFF" | "TIMESTAMPADD" | "GET_FORMAT") {
-        return None;
-    }
-    let FunctionArguments::List(list) = &mut function.args else { return None };
-    match list.args.first_mut() {
-        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))) => Some(expr),
-        _ => None,
-    }
+    function_call::is_aggregate(function) && name_of(function) != "ANY_VALUE"
 }
 
 fn mark_unit(function: &mut ast::Function, quote: Option<char>) {
     if let Some(ast::Expr::Identifier(word)) = unit_of(function) {
         word.quote_style = quote;
-    }
-}
-
-/// The columns of FROM that an expression names itself, by their places: not within aggregates,
-/// the definitions of windows and subqueries, of which only the value that `IN` looks for counts.
-pub(crate) fn own_columns(expr: &ast::Expr, scope: &Scope) -> Vec<usize> {
-    let mut copy = expr.clone();
-    // The visitor never breaks off.
-    let _: ControlFlow<()> = copy.visit(&mut Strip { aggregates: true });
-    let mut places = Vec::new();
-    for path in ast_analysis::columns(&copy) {
-        let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
-        if let Ok(Some(at)) = scope.place(&path, "") {
-            places.push(at);
-        }
-    }
-    places
-}
-
-/// Checks whether the names of an expression resolve to a column of a block or of the enclosing
-/// one; those of windows and subqueries are left out.
-///
-/// # Errors
-/// 1052 and 1054.
-pub(crate) fn check_names(expr: &ast::Expr, scope: &Scope, clause: &str) -> Result<()> {
-    let mut copy = expr.clone();
-    // The visitor never breaks off.
-    let _: ControlFlow<()> = copy.visit(&mut Strip { aggregates: false });
-    for path in ast_analysis::columns(&copy).into_iter().filter(|path| !is_variable(path)) {
-        let path: Vec<&str> = path.iter().map(|part| part.value.as_str()).collect();
-        let is_known = scope.place(&path, clause)?.is_some()
-            || match &scope.outer {
-                Some(outer) => outer.place(&path, clause)?.is_some(),
-                None => false,
-            };
-        if !is_known {
-            return Err(unknown(&path, clause));
-        }
-    }
-    Ok(())
-}
-
-/// Takes everything away whose names are not looked at one by one.
-struct Strip {
-    /// Aggregates are among it.
-    aggregates: bool,
-}
-
-impl VisitorMut for Strip {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
-        let nothing = || ast::Expr::value(ast::Value::Null);
-        match expr {
-            ast::Expr::Subquery(_) | ast::Expr::Exists { .. } => *expr = nothing(),
-            ast::Expr::InSubquery { expr: value, .. } => {
-                let value = std::mem::replace(value.as_mut(), nothing());
-                *expr = ast::Expr::Nested(Box::new(value));
-            }
-            ast::Expr::Function(function) => {
-                let name = name_of(function);
-                if function.over.is_some() {
-                    function.over = Some(ast::WindowType::NamedWindow(ast::Ident::new("w")));
-                } else if self.aggregates && (is_aggregate_name(&name) || name == "GROUPING") {
-                    *expr = nothing();
-                } else if let Some(unit) = unit_of(function) {
-                    *unit = nothing();
-                }
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
     }
 }

@@ -22,25 +22,17 @@ use pelorus_sql::ast_analysis::{self, Node, is_aggregate_name};
 use pelorus_types::Column;
 use sqlparser::ast::{self, SelectItem, SetExpr, TableFactor, WindowFrameUnits, WindowType};
 
-use super::aggregate::{self, name_of};
-use super::from_clause::makes_groups;
-use super::query::{Binder, BoundColumn, BoundQuery, ScopedCte, column_expr, order_of};
+use super::bound_query::{BoundColumn, BoundQuery};
+use super::function_call;
+use super::function_call::{makes_groups, name_of};
+use super::order_limit::order_of;
 use super::scan_predicate::Of;
+use super::statement::{Binder, NonDeterminism, ScopedCte};
 use crate::context::{Database, Flavour};
+use crate::datafusion_adapter::plan_nodes::column_expr;
 use crate::datafusion_adapter::udf::from_datafusion;
-use crate::federation::placement::resolve;
 use crate::operators::materialized_cte;
-
-/// The reason for which the rows of a common table expression are non-deterministic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NonDeterminism {
-    /// Nothing that its text tells.
-    Unseen,
-    /// Values that depend on the order of rows.
-    Values,
-    /// Which rows there are.
-    Rows(&'static str),
-}
+use crate::placement::resolve;
 
 /// The first reference, whose rows are those of all others if they are a matter of chance.
 ///
@@ -206,7 +198,7 @@ impl Binder<'_> {
             let exprs: Vec<&ast::Expr> = items.chain(terms.iter().copied()).collect();
             let mut windows = Vec::new();
             for expr in &exprs {
-                aggregate::collect(expr, |function| function.over.is_some(), &mut windows);
+                function_call::collect(expr, |function| function.over.is_some(), &mut windows);
             }
             if !windows.iter().all(|window| self.is_settled(select, window, known)) {
                 return NonDeterminism::Rows(
@@ -219,7 +211,7 @@ impl Binder<'_> {
                 let is_of_order = |function: &ast::Function| {
                     function.over.is_none() && self.is_of_order(select, function, known)
                 };
-                aggregate::collect(expr, is_of_order, &mut ordered);
+                function_call::collect(expr, is_of_order, &mut ordered);
             }
             // What several blocks are ordered by are columns of their rows.
             let terms = match query.body.as_ref() {
@@ -281,7 +273,7 @@ impl Binder<'_> {
         let Some(items) = items else { return true };
         let is_only = matches!(&select.from[..], [item] if item.joins.is_empty());
         let has_one_value = |expr: &ast::Expr| match expr {
-            ast::Expr::Function(function) if aggregate::is_aggregate(function) => true,
+            ast::Expr::Function(function) if function_call::is_aggregate(function) => true,
             _ => keys.iter().any(|key| is_same(key, expr, is_only)),
         };
         let names_others = |expr: &ast::Expr, is_known: &dyn Fn(&ast::Ident) -> bool| {
@@ -339,7 +331,7 @@ impl Binder<'_> {
     ) -> bool {
         match name_of(function).as_str() {
             "ANY_VALUE" | "JSON_ARRAYAGG" | "JSON_OBJECTAGG" => true,
-            "GROUP_CONCAT" => !aggregate::call_of(function).is_ok_and(|call| {
+            "GROUP_CONCAT" => !function_call::call_of(function).is_ok_and(|call| {
                 let order: Vec<&ast::Expr> = call.order.iter().map(|term| &term.expr).collect();
                 self.is_total(select, &[], &order, known)
             }),

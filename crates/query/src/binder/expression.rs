@@ -21,8 +21,8 @@ use pelorus_types::column::DECIMALS_NOT_FIXED;
 use pelorus_types::{ColumnType, WireType, collation};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator, VisitMut, VisitorMut};
 
-use super::aggregate::name_of;
-use super::query::BoundQuery;
+use super::bound_query::BoundQuery;
+use super::function_call::name_of;
 use super::scan_predicate::zero_is_null;
 use super::scope::Scope;
 use super::typed_expression::{Constants, TypedExpr};
@@ -416,7 +416,7 @@ impl ExprBinder<'_> {
     fn function_call(&self, function: &ast::Function) -> Result<TypedExpr> {
         let name = function.name.to_string().replace('`', "").to_ascii_uppercase();
         if function.over.is_some() {
-            return Err(super::window::misplaced(&name.to_ascii_lowercase()));
+            return Err(super::function_call::misplaced(&name.to_ascii_lowercase()));
         }
         if name == "ANY_VALUE"
             && !self.only_computed

@@ -17,19 +17,19 @@ use pelorus_functions::EvalContext;
 use pelorus_sql::{Mode, ast_analysis};
 use sqlparser::ast::{self, JoinConstraint, TableFactor};
 
-use super::aggregate;
+use super::bound_query::BoundQuery;
 use super::cte_policy::materialize_if_needed;
 use super::expression::Subqueries;
-use super::functional_dependency::rejecting;
-use super::query::{BindScope, Binder, BoundQuery, ScopedCte};
+use super::function_call::{is_extreme_of_computed, makes_groups};
+use super::functional_dependency::rejected_nulls;
+use super::join_kind::{JoinKind, condition_of, constraint, inner_conditions};
 use super::scope::{Merged, Scope, ScopeColumn};
-use super::select::is_extreme_of_computed;
+use super::statement::{BindScope, Binder, ScopedCte, TableUse};
 use super::typed_expression::Forms;
 use super::using_columns::Common;
 use crate::context::{Database, QueryContext};
 use crate::datafusion_adapter::udf::from_datafusion;
-use crate::federation::block::{Kind, constraint};
-use crate::federation::placement::{Place, database_name, place, resolve};
+use crate::placement::{Place, database_name, place, resolve};
 
 /// How many tables a block may join, as in MySQL. Planning takes the cube of their number.
 const MAX_JOINED: usize = 61;
@@ -46,16 +46,6 @@ pub(crate) struct BlockContext<'a> {
     pub(crate) own: Option<&'a ast::Expr>,
 }
 
-/// The conditions of the inner joins of an item that have the same meaning in WHERE.
-pub(crate) fn inner_conditions(item: &ast::TableWithJoins) -> Vec<&ast::Expr> {
-    let kinds = || item.joins.iter().map(|join| Kind::of(&join.join_operator));
-    if kinds().any(|kind| kind == Some(Kind::Right)) {
-        return Vec::new();
-    }
-    let inner = item.joins.iter().zip(kinds()).filter(|(_, kind)| *kind == Some(Kind::Inner));
-    inner.filter_map(|(join, _)| condition_of(join)).collect()
-}
-
 /// How many tables an item of FROM joins, those in parentheses as well.
 fn tables_of(item: &ast::TableWithJoins) -> usize {
     let of = |factor: &TableFactor| match factor {
@@ -63,13 +53,6 @@ fn tables_of(item: &ast::TableWithJoins) -> usize {
         _ => 1,
     };
     of(&item.relation) + item.joins.iter().map(|join| of(&join.relation)).sum::<usize>()
-}
-
-fn condition_of(join: &ast::Join) -> Option<&ast::Expr> {
-    match constraint(&join.join_operator) {
-        Some(JoinConstraint::On(condition)) => Some(condition),
-        _ => None,
-    }
 }
 
 /// The part of a table that a query needs.
@@ -103,16 +86,16 @@ impl Binder<'_> {
             let last_right = item
                 .joins
                 .iter()
-                .rposition(|join| Kind::of(&join.join_operator) == Some(Kind::Right));
+                .rposition(|join| JoinKind::of(&join.join_operator) == Some(JoinKind::Right));
             let joined = inner_conditions(item);
             let around = BlockContext { select, filtered: true, joined: &joined, own: None };
             let first = BlockContext { filtered: last_right.is_none(), ..around };
             let mut side = self.factor(&item.relation, first, reach).await?;
             for (at, join) in item.joins.iter().enumerate() {
-                let kind = Kind::of(&join.join_operator)
+                let kind = JoinKind::of(&join.join_operator)
                     .ok_or_else(|| Error::unsupported(join.join_operator_text()))?;
-                let filtered = kind != Kind::Left && last_right.is_none_or(|right| at >= right);
-                let own = condition_of(join).filter(|_| kind == Kind::Left);
+                let filtered = kind != JoinKind::Left && last_right.is_none_or(|right| at >= right);
+                let own = condition_of(join).filter(|_| kind == JoinKind::Left);
                 let around = BlockContext { filtered, own, ..around };
                 let right = self.factor(&join.relation, around, reach).await?;
                 let how = How { kind, constraint: constraint(&join.join_operator) };
@@ -120,7 +103,7 @@ impl Binder<'_> {
             }
             bound = Some(match bound {
                 Some(before) => {
-                    let how = How { kind: Kind::Inner, constraint: None };
+                    let how = How { kind: JoinKind::Inner, constraint: None };
                     self.join(before, side, how, &rejected)?
                 }
                 None => side,
@@ -187,7 +170,7 @@ impl Binder<'_> {
                     let rejected = rejected_nulls(around.select);
                     let mut side = self.factor(&table_with_joins.relation, around, reach).await?;
                     for join in &table_with_joins.joins {
-                        let kind = Kind::of(&join.join_operator)
+                        let kind = JoinKind::of(&join.join_operator)
                             .ok_or_else(|| Error::unsupported(join.join_operator_text()))?;
                         let right = self.factor(&join.relation, around, reach).await?;
                         let how = How { kind, constraint: constraint(&join.join_operator) };
@@ -271,7 +254,8 @@ impl Binder<'_> {
                         format!("Table '{local}.{table}' doesn't exist"),
                     ));
                 };
-                self.remote_leaf(&link, &found, (local, alias), select, filtered).await
+                let reference = TableUse { schema: local, alias, select, filtered };
+                self.servers.table(self, link, found, reference).await
             }
         }
     }
@@ -294,7 +278,7 @@ impl Binder<'_> {
             on.iter().map(|condition| clause.predicate(condition)).collect::<Result<_>>()?;
         let builder = LogicalPlanBuilder::from(left_plan);
         let joined = match (kind, on.is_empty()) {
-            (Kind::Inner, true) => builder.cross_join(right_plan),
+            (JoinKind::Inner, true) => builder.cross_join(right_plan),
             (kind, is_empty) => {
                 on.extend(is_empty.then(|| lit(true)));
                 builder.join_on(right_plan, kind.join_type(), on)
@@ -305,9 +289,9 @@ impl Binder<'_> {
         for (at, column) in scope.columns.iter_mut().enumerate() {
             // The rows of the other side may be missing.
             let is_filled = match kind {
-                Kind::Inner => false,
-                Kind::Left => at >= begin,
-                Kind::Right => at < begin,
+                JoinKind::Inner => false,
+                JoinKind::Left => at >= begin,
+                JoinKind::Right => at < begin,
             };
             if is_filled {
                 column.value.set_nullable();
@@ -321,15 +305,9 @@ impl Binder<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct How<'a> {
     /// Which rows stay.
-    pub(crate) kind: Kind,
+    pub(crate) kind: JoinKind,
     /// Which rows fit.
     pub(crate) constraint: Option<&'a JoinConstraint>,
-}
-
-/// The columns of which WHERE, or an inner join, takes no NULL.
-pub(crate) fn rejected_nulls(select: &ast::Select) -> Vec<Vec<&str>> {
-    let joined = select.from.iter().flat_map(inner_conditions);
-    joined.chain(&select.selection).flat_map(rejecting).collect()
 }
 
 /// The scope of two joined sides, and the conditions of the join.
@@ -354,7 +332,7 @@ pub(crate) fn joined<'a>(
     }
     let common = match constraint {
         // The second of them gives its names up.
-        Some(constraint) if kind == Kind::Right => Common::of(constraint, &right, &left)?,
+        Some(constraint) if kind == JoinKind::Right => Common::of(constraint, &right, &left)?,
         Some(constraint) => Common::of(constraint, &left, &right)?,
         None => None,
     };
@@ -371,13 +349,13 @@ pub(crate) fn joined<'a>(
         }
     };
     let is_inner = |at: usize| match kind {
-        Kind::Inner => false,
-        Kind::Left => at >= begin,
-        Kind::Right => at < begin,
+        JoinKind::Inner => false,
+        JoinKind::Left => at >= begin,
+        JoinKind::Right => at < begin,
     };
     let place = |path: &Vec<&str>| scope.place(path, "").ok().flatten();
     let is_rejected = rejected.iter().filter_map(place).any(is_inner);
-    let known_as = if is_rejected { Kind::Inner } else { kind };
+    let known_as = if is_rejected { JoinKind::Inner } else { kind };
     let conditions: Vec<&ast::Expr> = on.iter().map(AsRef::as_ref).collect();
     let mut facts = std::mem::take(&mut scope.facts);
     facts.join(&scope, (known_as, begin), &conditions, mode);
@@ -385,12 +363,12 @@ pub(crate) fn joined<'a>(
     Ok((scope, on))
 }
 
-impl Kind {
+impl JoinKind {
     fn join_type(self) -> JoinType {
         match self {
-            Kind::Inner => JoinType::Inner,
-            Kind::Left => JoinType::Left,
-            Kind::Right => JoinType::Right,
+            JoinKind::Inner => JoinType::Inner,
+            JoinKind::Left => JoinType::Left,
+            JoinKind::Right => JoinType::Right,
         }
     }
 }
@@ -450,21 +428,6 @@ fn written(mut bound: BoundQuery, query: &ast::Query, context: &Arc<EvalContext>
         }
     }
     bound
-}
-
-/// Whether a block makes groups of rows by its GROUP BY or its select list.
-pub(crate) fn makes_groups(select: &ast::Select) -> bool {
-    let has_keys = match &select.group_by {
-        ast::GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
-        ast::GroupByExpr::All(_) => true,
-    };
-    let aggregates = |item: &ast::SelectItem| match item {
-        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
-            aggregate::contains(expr)
-        }
-        _ => false,
-    };
-    has_keys || select.projection.iter().any(aggregates)
 }
 
 /// Whether a MySQL merges a derived table into the block around it.

@@ -10,80 +10,21 @@
 //! | the keys of a derived table with GROUP BY | determine all its columns |
 //!
 //! An outer join fills rows with NULL. A dependency of its inner side survives that only if a NULL
-//! in the determining columns implies NULL in the determined ones ([`Fact::survives`]). An outer
+//! in the determining columns implies NULL in the determined ones ([`super::facts::Fact::survives`]). An outer
 //! join whose NULLs WHERE rejects is an inner join.
-
-use std::ops::Range;
 
 use pelorus_functions::names;
 use pelorus_sql::Mode;
 use pelorus_sql::ast_analysis::{self, Node, walk_expr};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
-use super::clause_names::own_columns;
-use super::grouped::all_columns;
+use super::facts::Facts;
+use super::function_call;
+use super::join_kind::{JoinKind, inner_conditions};
+use super::named_columns::{all_columns, own_columns};
 use super::scope::{Scope, path_of};
-use crate::federation::block::Kind;
-
-/// That some columns determine others, by their places in a scope or among the outputs of a query.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fact {
-    /// The determining columns; empty for constants.
-    pub(crate) from: Vec<usize>,
-    /// The determined columns.
-    pub(crate) to: Vec<usize>,
-    /// Whether it holds of rows that an outer join fills with NULL, too.
-    pub(crate) survives: bool,
-}
-
-/// The functional dependencies among the columns of a scope, or among the outputs of a query.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Facts(Vec<Fact>);
 
 impl Facts {
-    /// Adds a fact.
-    pub(crate) fn add(&mut self, from: Vec<usize>, to: Vec<usize>, survives: bool) {
-        self.0.push(Fact { from, to, survives });
-    }
-
-    /// Adds the facts about columns of the same scope.
-    pub(crate) fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
-    /// The same facts with all places moved on.
-    pub(crate) fn moved(mut self, by: usize) -> Self {
-        for fact in &mut self.0 {
-            fact.from.iter_mut().chain(&mut fact.to).for_each(|at| *at += by);
-        }
-        self
-    }
-
-    /// The single facts.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Fact> {
-        self.0.iter()
-    }
-
-    /// Adds to `known` everything that it determines. `surviving` says to use the facts alone that
-    /// hold of rows filled with NULL.
-    pub(crate) fn close(&self, known: &mut [bool], surviving: bool) {
-        let mut left: Vec<&Fact> =
-            self.0.iter().filter(|fact| fact.survives || !surviving).collect();
-        loop {
-            let before = left.len();
-            left.retain(|fact| {
-                let applies = fact.from.iter().all(|&at| known[at]);
-                if applies {
-                    fact.to.iter().for_each(|&at| known[at] = true);
-                }
-                !applies
-            });
-            if left.len() == before {
-                return;
-            }
-        }
-    }
-
     /// Adds the dependencies that follow from the equalities among conditions which every row
     /// meets.
     pub(crate) fn add_conditions<'a>(
@@ -111,14 +52,14 @@ impl Facts {
     pub(crate) fn join(
         &mut self,
         scope: &Scope,
-        (kind, begin): (Kind, usize),
+        (kind, begin): (JoinKind, usize),
         on: &[&ast::Expr],
         mode: Mode,
     ) {
         let inner = match kind {
-            Kind::Inner => return self.add_conditions(on.iter().copied(), scope, mode),
-            Kind::Left => begin..scope.columns.len(),
-            Kind::Right => 0..begin,
+            JoinKind::Inner => return self.add_conditions(on.iter().copied(), scope, mode),
+            JoinKind::Left => begin..scope.columns.len(),
+            JoinKind::Right => 0..begin,
         };
         let is_fixed = on.iter().all(|it| is_fixed(it, mode));
         let mut outer: Vec<usize> = on.iter().flat_map(|it| own_columns(it, scope)).collect();
@@ -146,23 +87,6 @@ impl Facts {
                 _ => {}
             }
         }
-    }
-
-    /// The dependencies of the inner side that survive an outer join, whose condition names these
-    /// columns of the outer side and is deterministic; `None` if it is not.
-    fn fill_with_null(&mut self, inner: &Range<usize>, outer: Option<&Vec<usize>>) {
-        self.0.retain_mut(|fact| {
-            if fact.survives || fact.to.iter().any(|at| !inner.contains(at)) {
-                return true;
-            }
-            match outer {
-                Some(outer) if fact.from.is_empty() => {
-                    fact.from.clone_from(outer);
-                    true
-                }
-                _ => false,
-            }
-        });
     }
 }
 
@@ -269,6 +193,12 @@ pub(crate) fn rejecting(condition: &ast::Expr) -> Vec<Vec<&str>> {
     found
 }
 
+/// The columns of which WHERE, or an inner join, takes no NULL.
+pub(crate) fn rejected_nulls(select: &ast::Select) -> Vec<Vec<&str>> {
+    let joined = select.from.iter().flat_map(inner_conditions);
+    joined.chain(&select.selection).flat_map(rejecting).collect()
+}
+
 /// Adds the columns of which a NULL makes an expression NULL.
 pub(crate) fn spreading<'e>(expr: &'e ast::Expr, found: &mut Vec<Vec<&'e str>>) {
     match expr {
@@ -301,7 +231,7 @@ pub(crate) fn spreading<'e>(expr: &'e ast::Expr, found: &mut Vec<Vec<&'e str>>) 
             spreading(pattern, found);
         }
         ast::Expr::Function(function) if function.over.is_none() => {
-            let name = super::aggregate::name_of(function);
+            let name = function_call::name_of(function);
             let row = pelorus_functions::find(&name);
             let is_strict = row.is_some_and(|row| row.is_mysql && row.is_strict)
                 && !ast_analysis::is_aggregate_name(&name);
@@ -310,25 +240,5 @@ pub(crate) fn spreading<'e>(expr: &'e ast::Expr, found: &mut Vec<Vec<&'e str>>) 
             }
         }
         other => found.extend(path_of(other)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn facts_are_applied_until_nothing_more_follows() {
-        let mut facts = Facts::default();
-        facts.add(vec![2], vec![3], false);
-        facts.add(vec![0, 1], vec![2], true);
-        let closed = |known: [bool; 4], surviving| {
-            let mut known = known;
-            facts.close(&mut known, surviving);
-            known
-        };
-        assert_eq!(closed([true, false, false, false], false), [true, false, false, false]);
-        assert_eq!(closed([true, true, false, false], false), [true; 4]);
-        assert_eq!(closed([true, true, false, false], true), [true, true, true, false]);
     }
 }

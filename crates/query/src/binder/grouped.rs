@@ -5,16 +5,18 @@
 //! of its values in the group is correct.
 
 use pelorus_error::{Code, Error, Result};
-use pelorus_sql::ast_analysis::{self, Node, walk_expr};
+use pelorus_sql::ast_analysis;
 use sqlparser::ast::{self, NamedWindowExpr, WindowType};
 
-use super::clause_names::{Term, own_columns};
+use super::block::{Block, is_rollup};
+use super::clause_names::Term;
 use super::expression::canonical;
-use super::functional_dependency::{Facts, spreading};
-use super::query::Binder;
+use super::facts::Facts;
+use super::functional_dependency::spreading;
+use super::named_columns::{all_columns, own_columns};
 use super::scope::{Scope, path_of};
-use super::select::{Block, is_rollup};
 use super::select_list::Item;
+use super::statement::Binder;
 use super::typed_expression::TypedExpr;
 
 /// The keys of a block's groups.
@@ -307,20 +309,4 @@ impl<'a> Outputs<'a> {
         sets.extend(facts.chain([keys]).flatten().filter(several));
         sets
     }
-}
-
-/// The columns of FROM that an expression names, those that its subqueries may mean included.
-pub(crate) fn all_columns(expr: &ast::Expr, scope: &Scope) -> Vec<usize> {
-    let mut found = own_columns(expr, scope);
-    let mut depth = 0_usize;
-    walk_expr(expr, &mut |node| match node {
-        Node::Query(_) => depth += 1,
-        Node::End => depth -= 1,
-        Node::Expr(expr) if depth > 0 => {
-            let place = path_of(expr).and_then(|path| scope.place(&path, "").ok()?);
-            found.extend(place);
-        }
-        _ => {}
-    });
-    found
 }

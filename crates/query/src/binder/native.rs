@@ -28,16 +28,18 @@ use pelorus_types::{Column, WireType};
 use sqlparser::ast::{self, GroupByExpr, SelectItem, TableFactor};
 
 use self::dictionary_groups::{GroupNumbers, TextGroups};
-pub(crate) use self::exec::row_bytes;
 use self::table_provider::{Conditions, Grouped, NativeScan};
 use super::from_clause::BlockContext;
-use super::query::{Binder, column_expr};
 use super::scan_predicate::{self, Of, StoredColumns};
 use super::scope::Scope;
+use super::statement::Binder;
 use super::typed_expression::TypedExpr;
 use crate::context::{AsOf, NativeTable};
+use crate::datafusion_adapter::plan_nodes::column_expr;
 use crate::datafusion_adapter::udf::{Units, from_datafusion};
-use crate::federation::scan::Entry;
+use crate::journal::Entry;
+
+pub(crate) use self::exec::row_bytes;
 
 /// Decimals of so many digits fit 64 bits.
 const DIGITS_OF_64_BITS: u8 = 18;

@@ -11,11 +11,12 @@ use pelorus_error::Result;
 use pelorus_sql::ast_analysis;
 use sqlparser::ast::{self, OrderByExpr, SetExpr, VisitMut, VisitorMut};
 
-use super::aggregate::{collect, is_aggregate};
 use super::expression::{Computed, canonical};
-use super::query::{BindScope, Binder, order_of};
+use super::function_call::{above, collect, is_aggregate};
+use super::order_limit::BlockOrder;
+use super::order_limit::order_of;
 use super::scope::{Scope, ScopeColumn};
-use super::select::{Ordering, above};
+use super::statement::{BindScope, Binder};
 use super::subquery;
 
 /// The table of the columns that represent aggregates; no table of a statement has the name.
@@ -37,7 +38,7 @@ impl Binder<'_> {
     pub(crate) async fn lifted(
         &self,
         select: &ast::Select,
-        order: Ordering<'_>,
+        order: BlockOrder<'_>,
         reach: &BindScope,
         scope: &Scope,
     ) -> Result<Option<Lifted>> {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pelorus_error::{Error, Result};
+use pelorus_error::{Code, Error, Result};
 
 /// The maximum nesting of queries and joins in parentheses. The planner puts expressions of one
 /// level into those of the next, each as high as the parser lets it be: with some 3 KiB of stack
@@ -72,6 +72,20 @@ impl Extent {
             )));
         }
         Ok(())
+    }
+}
+
+/// Most columns of a result, and expressions of one clause.
+const MAX_COLUMNS: usize = 4096;
+
+/// Refuses more columns than MySQL lets a result have.
+///
+/// # Errors
+/// 1117.
+pub(crate) fn check_columns(count: usize) -> Result<()> {
+    match count > MAX_COLUMNS {
+        true => Err(Error::new(Code::TooManyColumns, "Too many columns")),
+        false => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use pelorus_error::{Error, Result};
 use pelorus_sql::ast_analysis::{self, Node, walk_expr};
 use sqlparser::ast::{self, BinaryOperator};
 
-use super::from_clause::inner_conditions;
+use super::join_kind::inner_conditions;
 use super::scope::{Scope, path_of};
 
 /// Refuses lists of `IN` in which a MySQL puts other columns.

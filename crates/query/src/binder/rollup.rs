@@ -12,11 +12,11 @@ use pelorus_expression::syntax::plain_arguments;
 use pelorus_types::ColumnType;
 use sqlparser::ast;
 
-use super::aggregate::{Grouping, collect, name_of};
 use super::expression::{Computed, canonical};
-use super::query::column_expr;
+use super::function_call::{collect, name_of};
 use super::scope::Scope;
 use super::typed_expression::TypedExpr;
+use crate::datafusion_adapter::plan_nodes::column_expr;
 use crate::datafusion_adapter::udf::from_datafusion;
 
 /// A value if the key is present, otherwise NULL: super-aggregate groups have no key.
@@ -63,13 +63,13 @@ const MAX_ARGUMENTS: usize = 64;
 
 /// Adds the calls of `GROUPING` above the groups. `keys` are the texts of the keys.
 pub(crate) fn add_calls(
-    grouping: &Grouping<'_>,
+    over: &[&ast::Expr],
     keys: &[String],
     scope: &Scope,
     computed: &mut Computed,
 ) -> Result<()> {
     let mut calls = Vec::new();
-    for expr in &grouping.over {
+    for expr in over {
         collect(expr, |call| name_of(call) == "GROUPING", &mut calls);
     }
     for call in calls {

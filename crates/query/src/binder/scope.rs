@@ -7,7 +7,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_types::Column;
 use sqlparser::ast;
 
-use super::functional_dependency::Facts;
+use super::facts::Facts;
 use super::native::dictionary_groups::GroupNumbers;
 use super::typed_expression::TypedExpr;
 use crate::datafusion_adapter::udf::Units;

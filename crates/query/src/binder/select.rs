@@ -7,41 +7,36 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
 use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast_analysis::{self, has_window};
 use pelorus_types::Column;
-use sqlparser::ast::{self, Distinct, GroupByExpr, GroupByWithModifier, OrderByExpr, SelectItem};
+use sqlparser::ast;
 
-use super::aggregate::{self, Grouping};
-use super::clause_names::{self, Clauses, Names, Term, check_names};
+use super::aggregate::Grouping;
+use super::block::{Block, has_keys, is_distinct, is_rollup};
+use super::bound_query::{BoundColumn, BoundQuery};
+use super::clause_names::{self, Names, Term};
 use super::expression::{Computed, ExprBinder, Subqueries, canonical, check_conditions};
-use super::functional_dependency::{self, Facts};
+use super::facts::Facts;
+use super::function_call::is_extreme_of_computed;
 use super::grouped::window_terms;
+use super::named_columns::check_names;
+use super::order_limit::BlockOrder;
+use super::order_limit::{ordered, sort_term};
 use super::outer_aggregates::above_groups;
-use super::query::{
-    BindScope, Binder, BoundColumn, BoundQuery, Limit, column_expr, ordered, sort_term,
-};
 use super::scope::Scope;
 use super::select_list::{Item, items};
+use super::statement::{BindScope, Binder};
 use super::typed_expression::{Constants, TypedExpr};
-use super::window;
-use super::{mariadb_rules, propagated};
+use super::{function_call, functional_dependency, mariadb_rules, propagated, window};
 use crate::context::Flavour;
 use crate::datafusion_adapter::plan_nodes;
+use crate::datafusion_adapter::plan_nodes::column_expr;
 use crate::datafusion_adapter::udf::from_datafusion;
-
-/// ORDER BY and LIMIT of a block.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ordering<'a> {
-    /// The terms.
-    pub(crate) by: &'a [OrderByExpr],
-    /// How many rows.
-    pub(crate) limit: Option<Limit>,
-}
 
 impl Binder<'_> {
     /// Binds one block with its ORDER BY and LIMIT.
     pub(crate) async fn select(
         &self,
         select: &ast::Select,
-        order: Ordering<'_>,
+        order: BlockOrder<'_>,
         reach: &BindScope,
     ) -> Result<BoundQuery> {
         refuse_extras(select)?;
@@ -50,7 +45,7 @@ impl Binder<'_> {
         let lifted = self.lifted(select, order, reach, &scope).await?;
         let (select, order, calls) = match &lifted {
             Some(lifted) => {
-                let order = Ordering { by: &lifted.order, ..order };
+                let order = BlockOrder { by: &lifted.order, ..order };
                 (&lifted.select, order, lifted.calls.clone())
             }
             None => (select, order, Vec::new()),
@@ -164,14 +159,14 @@ impl Binder<'_> {
         window::check_names(&block.select.named_window)?;
         let mut calls = Vec::new();
         for expr in block.expressions() {
-            aggregate::collect(expr, aggregate::is_aggregate, &mut calls);
+            function_call::collect(expr, function_call::is_aggregate, &mut calls);
         }
-        calls.into_iter().try_for_each(|call| window::refuse(&ast::Expr::Function(call)))?;
+        calls.into_iter().try_for_each(|call| function_call::refuse(&ast::Expr::Function(call)))?;
         let is_explicit = !block.clauses.keys.is_empty();
         if !block.is_grouped() {
             let terms = block.clauses.order.iter();
             let aggregates = terms.map(|term| match term {
-                Term::Value(expr) => aggregate::reduces(expr),
+                Term::Value(expr) => function_call::reduces(expr),
                 Term::Item(_) | Term::Nothing => false,
             });
             if let Some(at) = aggregates.into_iter().position(|it| it) {
@@ -337,7 +332,7 @@ impl Binder<'_> {
     ) -> Result<()> {
         let is_selected = |place: usize| block.items.iter().any(|it| it.place == Some(place));
         let missing = block.clauses.ordered_by[at].iter().find(|&&place| !is_selected(place));
-        let aggregates = aggregate::contains(term);
+        let aggregates = function_call::contains(term);
         if missing.is_none() && !aggregates && !has_window(term) {
             return Ok(());
         }
@@ -473,169 +468,6 @@ fn projected(exprs: &[Expr]) -> HashMap<Expr, String> {
         _ => None,
     });
     named.collect()
-}
-
-/// A block on its way.
-pub(crate) struct Block<'a> {
-    /// The block as it was written.
-    pub(crate) select: &'a ast::Select,
-    /// Its ORDER BY and LIMIT.
-    pub(crate) order: Ordering<'a>,
-    /// The select list, `*` spelt out.
-    pub(crate) items: Vec<Item>,
-    /// Bound subqueries.
-    pub(crate) subqueries: Subqueries,
-    /// Equal rows are still to be merged.
-    pub(crate) distinct: bool,
-    /// GROUP BY, HAVING and ORDER BY.
-    pub(crate) clauses: Clauses,
-    /// Its aggregates that occur in its subqueries.
-    pub(crate) calls: Vec<ast::Expr>,
-    /// Which columns of FROM the keys of the groups determine; nothing where any may be named.
-    pub(crate) determined: Vec<bool>,
-}
-
-impl<'a> Block<'a> {
-    /// Whether rows are put into groups.
-    pub(crate) fn is_grouped(&self) -> bool {
-        let items = self.items.iter().filter_map(|item| item.expr.as_ref());
-        !self.clauses.keys.is_empty()
-            || !self.calls.is_empty()
-            || items.chain(&self.clauses.having).any(aggregate::reduces)
-    }
-
-    /// The subqueries of expressions over the rows of FROM, with whether they are operands of
-    /// EXISTS.
-    fn early(&self, grouped: bool) -> Vec<(ast::Query, bool)> {
-        let mut found = Vec::new();
-        let mut add = |expr: &ast::Expr| super::subquery::collect(expr, &mut found);
-        self.select.selection.iter().for_each(&mut add);
-        self.clauses.keys.iter().for_each(|key| add(&key.expr));
-        let mut calls = Vec::new();
-        for expr in self.expressions() {
-            if !grouped {
-                add(expr);
-            }
-            aggregate::collect(expr, aggregate::is_aggregate, &mut calls);
-        }
-        calls.into_iter().for_each(|call| add(&ast::Expr::Function(call)));
-        found
-    }
-
-    /// The subqueries above the groups, with whether they are operands of EXISTS.
-    fn late(&self) -> Vec<(ast::Query, bool)> {
-        let mut found = Vec::new();
-        for expr in self.expressions() {
-            super::subquery::collect(expr, &mut found);
-        }
-        found
-    }
-
-    /// The places in FROM of the columns that `*` brought.
-    fn starred(&self) -> Vec<usize> {
-        let starred = self.items.iter().filter(|item| item.expr.is_none());
-        starred.filter_map(|item| item.place).collect()
-    }
-
-    /// Whether groups of these keys come in the wanted order, and nothing is computed over them.
-    fn is_ordered_by(&self, keys: &[ast::Expr], scope: &Scope) -> bool {
-        let is_key = |(at, term): (usize, &Term)| {
-            let expr = match term {
-                Term::Item(item) => self.items[*item].expression(scope).ok(),
-                Term::Value(expr) => Some(expr.clone()),
-                Term::Nothing => None,
-            };
-            let key = keys.get(at).zip(expr);
-            key.is_some_and(|(key, expr)| canonical(key, scope) == canonical(&expr, scope))
-        };
-        self.windows().is_empty() && self.clauses.order.iter().enumerate().all(is_key)
-    }
-
-    /// The window functions of the select list and of ORDER BY, the only places where they may be.
-    pub(crate) fn windows(&self) -> Vec<ast::Function> {
-        let items = self.items.iter().filter_map(|item| item.expr.as_ref());
-        let mut found = Vec::new();
-        for expr in items.chain(self.clauses.order_values()) {
-            aggregate::collect(expr, |function| function.over.is_some(), &mut found);
-        }
-        found
-    }
-
-    /// The expressions above the groups, and the aggregates in their subqueries.
-    fn expressions(&'a self) -> Vec<&'a ast::Expr> {
-        let items = self.items.iter().filter_map(|item| item.expr.as_ref());
-        let clauses = self.clauses.having.iter().chain(self.clauses.order_values());
-        items.chain(clauses).chain(&self.calls).collect()
-    }
-}
-
-/// The expressions of the select list, of HAVING and of ORDER BY.
-pub(crate) fn above<'a>(
-    select: &'a ast::Select,
-    order: &'a [OrderByExpr],
-) -> impl Iterator<Item = &'a ast::Expr> {
-    let items = select.projection.iter().filter_map(|item| match item {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
-        _ => None,
-    });
-    items.chain(&select.having).chain(order.iter().map(|term| &term.expr))
-}
-
-/// Whether an expression is MIN or MAX of something that is computed: of a column they have its
-/// type.
-pub(super) fn is_extreme_of_computed(expr: &ast::Expr) -> bool {
-    let ast::Expr::Function(call) = expr else { return false };
-    let name = call.name.to_string();
-    let ast::FunctionArguments::List(list) = &call.args else { return false };
-    let is_column = |arg: &ast::FunctionArg| {
-        use ast::Expr::{CompoundIdentifier, Identifier};
-        use ast::{FunctionArg::Unnamed, FunctionArgExpr::Expr};
-        matches!(arg, Unnamed(Expr(Identifier(_) | CompoundIdentifier(_))))
-    };
-    call.over.is_none()
-        && ["MIN", "MAX"].iter().any(|known| known.eq_ignore_ascii_case(&name))
-        && !list.args.iter().any(is_column)
-}
-
-/// Whether a block has a GROUP BY.
-fn has_keys(select: &ast::Select) -> bool {
-    match &select.group_by {
-        GroupByExpr::Expressions(keys, _) => !keys.is_empty(),
-        GroupByExpr::All(_) => true,
-    }
-}
-
-/// Most keys that MySQL rolls up.
-const MAX_ROLLED_UP: usize = 127;
-
-/// Whether groups are rolled up.
-///
-/// # Errors
-/// 6034 for more keys than MySQL allows, 1235 for other modifiers.
-pub(crate) fn is_rollup(select: &ast::Select) -> Result<bool> {
-    match &select.group_by {
-        GroupByExpr::Expressions(keys, modifiers) => match &modifiers[..] {
-            [] => Ok(false),
-            [GroupByWithModifier::Rollup] if keys.len() > MAX_ROLLED_UP => {
-                let text = format!(
-                    "'ROLLUP' is supported with maximum {MAX_ROLLED_UP} elements in the GROUP BY list"
-                );
-                Err(Error::new(Code::TooManyRolledUp, text))
-            }
-            [GroupByWithModifier::Rollup] => Ok(true),
-            [other, ..] => Err(Error::unsupported(format_args!("GROUP BY ... {other}"))),
-        },
-        GroupByExpr::All(_) => Ok(false),
-    }
-}
-
-/// Whether DISTINCT is set.
-pub(crate) fn is_distinct(select: &ast::Select) -> Result<bool> {
-    match &select.distinct {
-        None | Some(Distinct::All) => Ok(false),
-        Some(Distinct::Distinct) => Ok(true),
-        Some(Distinct::On(_)) => Err(Error::unsupported("DISTINCT ON")),
-    }
 }
 
 /// The conditions of WHERE that the scans below have not tested.

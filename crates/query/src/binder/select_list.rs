@@ -4,7 +4,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_sql::ast_analysis;
 use sqlparser::ast::{self, SelectItem};
 
-use super::query::check_columns;
+use super::plan_limits::check_columns;
 use super::scope::{Scope, path_of};
 use super::typed_expression::TypedExpr;
 

@@ -7,8 +7,8 @@ use pelorus_types::temporal::{DateTime, write_datetime};
 use sqlparser::ast::{self, Expr, TableVersion};
 
 use super::expression::Subqueries;
-use super::query::Binder;
 use super::scope::Scope;
+use super::statement::Binder;
 
 /// Digits after the seconds of a moment.
 const DECIMALS: u8 = 6;

@@ -7,8 +7,8 @@
 use pelorus_error::{Code, Error, Result};
 use sqlparser::ast::{BinaryOperator, Expr, JoinConstraint};
 
+use super::join_kind::JoinKind;
 use super::scope::Scope;
-use crate::federation::block::Kind;
 
 /// In messages.
 const CLAUSE: &str = "from clause";
@@ -54,15 +54,18 @@ impl Common {
     }
 
     /// The pairs as places in the scope of both, whose right side begins at a place.
-    fn places(&self, (kind, begin): (Kind, usize)) -> impl Iterator<Item = (usize, usize)> + '_ {
+    fn places(
+        &self,
+        (kind, begin): (JoinKind, usize),
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.0.iter().map(move |&(first, second)| match kind {
-            Kind::Right => (begin + first, second),
+            JoinKind::Right => (begin + first, second),
             _ => (first, begin + second),
         })
     }
 
     /// That the columns of each pair are equal.
-    pub(crate) fn conditions(&self, scope: &Scope, joined: (Kind, usize)) -> Vec<Expr> {
+    pub(crate) fn conditions(&self, scope: &Scope, joined: (JoinKind, usize)) -> Vec<Expr> {
         let name = |at: usize| Box::new(scope.path(at));
         let equal = |(first, second)| Expr::BinaryOp {
             left: name(first),
@@ -73,7 +76,7 @@ impl Common {
     }
 
     /// Leaves one column of each pair to bare names and to `*`.
-    pub(crate) fn merge(&self, scope: &mut Scope, joined: (Kind, usize)) {
+    pub(crate) fn merge(&self, scope: &mut Scope, joined: (JoinKind, usize)) {
         let (kind, begin) = joined;
         let pairs: Vec<(usize, usize)> = self.places(joined).collect();
         for (_, second) in &pairs {
@@ -84,7 +87,7 @@ impl Common {
             let of_side = scope.starred.iter().filter(move |at| (**at >= begin) == right);
             of_side.filter(|at| !is_common(at)).copied().collect::<Vec<_>>()
         };
-        let rests = [rest(kind == Kind::Right), rest(kind != Kind::Right)];
+        let rests = [rest(kind == JoinKind::Right), rest(kind != JoinKind::Right)];
         let common: Vec<usize> = pairs.iter().map(|(first, _)| *first).collect();
         scope.starred = [common, rests.concat()].concat();
     }

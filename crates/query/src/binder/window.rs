@@ -15,33 +15,16 @@ use pelorus_sql::ast_analysis::{is_aggregate_name, unnested};
 use pelorus_types::ColumnType;
 use sqlparser::ast::{self, NamedWindowExpr, WindowSpec, WindowType};
 
-use super::aggregate::{self, name_of};
 use super::expression::{Computed, ExprBinder, canonical};
-use super::group_concat::{few_keys, few_terms};
-use super::mariadb_rules;
-use super::query::{Binder, column_expr, sort_term};
+use super::function_call::name_of;
+use super::order_limit::sort_term;
+use super::statement::Binder;
 use super::typed_expression::TypedExpr;
+use super::{function_call, mariadb_rules};
+use crate::datafusion_adapter::plan_nodes::column_expr;
+use crate::datafusion_adapter::row_key::{few_keys, few_terms};
 use crate::datafusion_adapter::udwf::Over;
 use crate::datafusion_adapter::{plan_nodes, udwf};
-
-/// A window function where none may be.
-pub(crate) fn misplaced(name: &str) -> Error {
-    let text = format!("You cannot use the window function '{name}' in this context.'");
-    Error::new(Code::InvalidWindowFunctionUse, text)
-}
-
-/// Refuses an expression with a window function.
-///
-/// # Errors
-/// 3593.
-pub(crate) fn refuse(expr: &ast::Expr) -> Result<()> {
-    let mut found = Vec::new();
-    aggregate::collect(expr, |function| function.over.is_some(), &mut found);
-    match found.first() {
-        Some(function) => Err(misplaced(&name_of(function).to_ascii_lowercase())),
-        None => Ok(()),
-    }
-}
 
 /// Most windows of a block in MySQL.
 const MAX_NAMED: usize = 127;
@@ -236,7 +219,7 @@ impl Binder<'_> {
         column: Expr,
         binder: &ExprBinder<'_>,
     ) -> Result<Bound> {
-        let call = aggregate::call_of(function)?;
+        let call = function_call::call_of(function)?;
         if call.distinct {
             return Err(Error::unsupported("<window function>(DISTINCT ..)"));
         }

@@ -16,6 +16,11 @@ use pelorus_error::{Error, Result};
 
 use crate::datafusion_adapter::udf::{DfResult, from_datafusion, into_datafusion};
 
+/// A reference to a column by a name that no other column of the plan has.
+pub(crate) fn column_expr(name: &str) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
+}
+
 /// The columns of a plan by their names.
 struct Names(HashMap<String, Column>);
 
@@ -119,3 +124,33 @@ pub(crate) fn only_child<T>(children: Vec<T>, what: &str) -> DfResult<T> {
 pub(crate) fn recompute() -> ReplaceChildrenOptions {
     ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute)
 }
+
+/// The methods of an `ExecutionPlan` that has no expressions of its own: it has nothing to show of
+/// them, and takes new children as `replace_children` does.
+macro_rules! without_expressions {
+    () => {
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &std::sync::Arc<dyn datafusion::physical_plan::PhysicalExpr>,
+            ) -> $crate::datafusion_adapter::udf::DfResult<
+                datafusion::common::tree_node::TreeNodeRecursion,
+            >,
+        ) -> $crate::datafusion_adapter::udf::DfResult<
+            datafusion::common::tree_node::TreeNodeRecursion,
+        > {
+            Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        }
+
+        fn with_new_children(
+            self: std::sync::Arc<Self>,
+            children: Vec<std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan>>,
+        ) -> $crate::datafusion_adapter::udf::DfResult<
+            std::sync::Arc<dyn datafusion::physical_plan::ExecutionPlan>,
+        > {
+            let options = $crate::datafusion_adapter::plan_nodes::recompute();
+            self.replace_children(children, options)
+        }
+    };
+}
+pub(crate) use without_expressions;

@@ -11,19 +11,22 @@ use pelorus_sql::Mode;
 use pelorus_sql::ast_analysis::{self, Dependence, Node};
 use pelorus_types::{Column, ColumnType};
 use sqlparser::ast::{
-    self, BinaryOperator, Ident, JoinConstraint, JoinOperator, SelectItem, SetExpr, TableFactor,
+    self, BinaryOperator, Ident, JoinConstraint, SelectItem, SetExpr, TableFactor,
 };
 
-use super::placement::{database_name, resolve};
 use super::sql_writer;
-use crate::binder::aggregate::name_of;
+use crate::binder::block::is_rollup;
 use crate::binder::clause_names::{Clauses, Names};
-use crate::binder::query::{Binder, limit_of, order_of};
+use crate::binder::function_call::name_of;
+use crate::binder::join_kind::{JoinKind, constraint};
+use crate::binder::order_limit::BlockOrder;
+use crate::binder::order_limit::{limit_of, order_of};
 use crate::binder::scope::Scope;
-use crate::binder::select::{self, Ordering};
 use crate::binder::select_list::{Item, items};
+use crate::binder::statement::Binder;
 use crate::binder::typed_expression::TypedExpr;
 use crate::context::Database;
+use crate::placement::{database_name, resolve};
 
 /// Stands for the PARTITION clause of the table that is cut, until ranges are known.
 const PARTITION_HOLE: &str = "\u{1}pelorus_partitions";
@@ -37,7 +40,7 @@ pub(crate) struct Block<'a> {
     /// The block as it was written.
     pub(crate) select: &'a ast::Select,
     /// Its ORDER BY and LIMIT.
-    pub(crate) order: Ordering<'a>,
+    pub(crate) order: BlockOrder<'a>,
     /// Its columns; their expressions exist on the server only.
     pub(crate) scope: Scope,
     /// Its tables in the order of FROM.
@@ -77,7 +80,7 @@ impl Binder<'_> {
             || select.into.is_some()
             || select.from.is_empty()
             || !select.named_window.is_empty()
-            || select::is_rollup(select)?
+            || is_rollup(select)?
             || must_run_once(query, self.context.mode);
         if whole {
             return Ok(None);
@@ -97,7 +100,7 @@ impl Binder<'_> {
             return Ok(None);
         }
         let items = items(select, &scope, self.parsed.names(select))?;
-        let order = Ordering { by: order_of(query)?, limit: limit_of(query)? };
+        let order = BlockOrder { by: order_of(query)?, limit: limit_of(query)? };
         // The server warns of names that it finds ambiguous.
         let eval = EvalContext::default();
         let names = Names::new(&scope, &items, &eval);
@@ -139,10 +142,10 @@ impl Binder<'_> {
                 if !partitions.is_empty() {
                     return Ok(None);
                 }
-                let Some(kind) = operator.map_or(Some(Kind::Inner), Kind::of) else {
+                let Some(kind) = operator.map_or(Some(JoinKind::Inner), JoinKind::of) else {
                     return Ok(None);
                 };
-                if kind == Kind::Right {
+                if kind == JoinKind::Right {
                     tables[first..].iter_mut().for_each(|table| table.cuttable = false);
                 }
                 let Some((table_name, table)) = self.remote_table(link, name).await? else {
@@ -152,7 +155,7 @@ impl Binder<'_> {
                     alias: alias.as_ref().map_or(table_name, |alias| alias.name.value.clone()),
                     table,
                     place: (at, step),
-                    cuttable: kind != Kind::Left,
+                    cuttable: kind != JoinKind::Left,
                 });
             }
         }
@@ -348,47 +351,6 @@ impl Binder<'_> {
             memory: self.context.memory.clone(),
         };
         Ok((request, split.how.clone()))
-    }
-}
-
-/// How a join treats the rows of its right side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Rows of both sides that fit.
-    Inner,
-    /// All rows of the left side.
-    Left,
-    /// All rows of the right side.
-    Right,
-}
-
-impl Kind {
-    /// Reads the operator; `None` for one that MySQL does not have.
-    pub(crate) fn of(operator: &JoinOperator) -> Option<Kind> {
-        match operator {
-            JoinOperator::Join(_)
-            | JoinOperator::Inner(_)
-            | JoinOperator::CrossJoin(_)
-            | JoinOperator::StraightJoin(_) => Some(Kind::Inner),
-            JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => Some(Kind::Left),
-            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => Some(Kind::Right),
-            _ => None,
-        }
-    }
-}
-
-/// The condition of a join.
-pub(crate) fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
-    match operator {
-        JoinOperator::Join(it)
-        | JoinOperator::Inner(it)
-        | JoinOperator::CrossJoin(it)
-        | JoinOperator::StraightJoin(it)
-        | JoinOperator::Left(it)
-        | JoinOperator::LeftOuter(it)
-        | JoinOperator::Right(it)
-        | JoinOperator::RightOuter(it) => Some(it),
-        _ => None,
     }
 }
 

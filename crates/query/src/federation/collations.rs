@@ -13,7 +13,8 @@ use pelorus_types::{Collation, Column, collation};
 use sqlparser::ast;
 
 use super::block::{Block, Tail};
-use crate::binder::query::Binder;
+use crate::binder::function_call;
+use crate::binder::statement::Binder;
 use crate::context::QueryContext;
 
 impl Binder<'_> {
@@ -89,7 +90,7 @@ impl Block<'_> {
 /// The argument of MIN or MAX.
 pub(super) fn extreme_argument(expr: &ast::Expr) -> Option<&ast::Expr> {
     let ast::Expr::Function(function) = expr else { return None };
-    let call = crate::binder::aggregate::call_of(function).ok()?;
+    let call = function_call::call_of(function).ok()?;
     match (call.name.as_str(), &call.args[..]) {
         ("MIN" | "MAX", [arg]) => Some(arg),
         _ => None,

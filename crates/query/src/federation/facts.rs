@@ -13,15 +13,18 @@ use pelorus_link::Link;
 use pelorus_types::{Column, ColumnType};
 use sqlparser::ast::{self, SetExpr, TableFactor};
 
-use super::block::{Kind, constraint, remote_columns};
+use super::block::remote_columns;
+use crate::binder::block::Block;
 use crate::binder::clause_names::Names;
 use crate::binder::expression::Subqueries;
-use crate::binder::from_clause::{How, joined, rejected_nulls};
-use crate::binder::functional_dependency::Facts;
-use crate::binder::query::Binder;
+use crate::binder::facts::Facts;
+use crate::binder::from_clause::{How, joined};
+use crate::binder::functional_dependency::rejected_nulls;
+use crate::binder::join_kind::{JoinKind, constraint};
+use crate::binder::order_limit::BlockOrder;
 use crate::binder::scope::Scope;
-use crate::binder::select::{Block, Ordering};
 use crate::binder::select_list::items;
+use crate::binder::statement::Binder;
 use crate::binder::typed_expression::TypedExpr;
 
 /// The outputs of a query, and the dependencies among them.
@@ -69,7 +72,7 @@ impl Binder<'_> {
             let outputs = items.iter().zip(&values);
             let outputs = outputs.map(|(item, value)| Column::computed(&item.name, value.ty));
             let outputs = outputs.collect();
-            let (order, subqueries) = (Ordering::default(), Subqueries::new());
+            let (order, subqueries) = (BlockOrder::default(), Subqueries::new());
             let (calls, determined, distinct) = (Vec::new(), Vec::new(), false);
             let block =
                 Block { select, order, items, subqueries, distinct, clauses, calls, determined };
@@ -90,18 +93,18 @@ impl Binder<'_> {
             };
             for join in &item.joins {
                 let right = self.known_factor(link, &join.relation, select).await?;
-                let (Some(right), Some(kind)) = (right, Kind::of(&join.join_operator)) else {
+                let (Some(right), Some(kind)) = (right, JoinKind::of(&join.join_operator)) else {
                     return Ok(None);
                 };
                 let how = How { kind, constraint: constraint(&join.join_operator) };
                 side = joined(side, right, how, &rejected, mode)?.0;
-                if kind != Kind::Inner {
+                if kind != JoinKind::Inner {
                     side.columns.iter_mut().for_each(|column| column.value.set_nullable());
                 }
             }
             whole = Some(match whole {
                 Some(before) => {
-                    let how = How { kind: Kind::Inner, constraint: None };
+                    let how = How { kind: JoinKind::Inner, constraint: None };
                     joined(before, side, how, &rejected, mode)?.0
                 }
                 None => side,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use pelorus_error::Result;
 use pelorus_expression::syntax::plain_arguments;
+use pelorus_link::Estimate;
 use pelorus_sql::ast_analysis;
 use pelorus_types::{Column, ColumnType, Flags, Info, WireType, collation};
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -20,14 +21,16 @@ use sqlparser::ast::{self, Ident, SelectItem};
 use super::block::{Block, Tail, unbounded};
 use super::collations::extreme_argument;
 use super::routing;
-use crate::binder::aggregate::{self, Call};
+use crate::binder::block::{self, is_distinct};
+use crate::binder::bound_query::BoundQuery;
 use crate::binder::expression::{Computed, ExprBinder, Subqueries, canonical};
-use crate::binder::query::{Binder, BoundQuery, column_expr};
-use crate::binder::select;
+use crate::binder::function_call::Call;
+use crate::binder::statement::Binder;
 use crate::binder::typed_expression::TypedExpr;
+use crate::binder::{aggregate, function_call};
 use crate::context::Flavour;
+use crate::datafusion_adapter::plan_nodes::column_expr;
 use crate::datafusion_adapter::udf::from_datafusion;
-use pelorus_link::Estimate;
 
 /// How the result of an aggregate is merged from the fragments' partial aggregates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +79,7 @@ impl Plan {
             if plan.merges.iter().any(|(known, _)| *known == text) {
                 continue;
             }
-            let call = aggregate::call_of(function).ok()?;
+            let call = function_call::call_of(function).ok()?;
             let merge = plan.merge(block, &call, whole)?;
             plan.merges.push((text, merge));
         }
@@ -175,7 +178,7 @@ fn counted(arg: &ast::Expr) -> Option<ast::Expr> {
             if matches!(&value.value, ast::Value::Number(digits, _) if digits == digit))
     };
     match arg {
-        ast::Expr::Function(function) if aggregate::name_of(function) == "IF" => {
+        ast::Expr::Function(function) if function_call::name_of(function) == "IF" => {
             let [condition, one, zero] = plain_arguments(function).ok()?[..] else { return None };
             (is(one, "1") && is(zero, "0")).then(|| condition.clone())
         }
@@ -240,10 +243,10 @@ impl Binder<'_> {
         let mut keys = block.clauses.key_expressions();
         let above = block.above();
         let mut functions = Vec::new();
-        above
-            .iter()
-            .for_each(|expr| aggregate::collect(expr, aggregate::is_aggregate, &mut functions));
-        if select::is_distinct(block.select)? {
+        above.iter().for_each(|expr| {
+            function_call::collect(expr, function_call::is_aggregate, &mut functions)
+        });
+        if is_distinct(block.select)? {
             if !keys.is_empty() || !functions.is_empty() {
                 return Ok(None);
             }
@@ -413,7 +416,7 @@ impl Binder<'_> {
         for expr in block.item_expressions()? {
             values.push(binder.value(&expr)?);
         }
-        let above = select::Block {
+        let above = block::Block {
             select: block.select,
             order: block.order,
             items: block.items.clone(),

@@ -13,6 +13,9 @@ const SYSTEM_SCHEMAS: [&str; 2] = ["performance_schema", "sys"];
 const NOT_FOR_READERS: [&str; 5] =
     ["GET_LOCK", "LOAD_FILE", "RELEASE_ALL_LOCKS", "RELEASE_LOCK", "SETVAL"];
 
+/// Functions that take something for their connection, which the session does not keep.
+pub(crate) const HELD: [&str; 3] = ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS"];
+
 /// Makes the text of a statement for a server, from the tokens that it was judged by.
 /// `reads_system_schemas` is for queries where those of this server are shown.
 ///
@@ -26,11 +29,25 @@ pub async fn text_for_server(
     mode: Mode,
     reads_system_schemas: bool,
 ) -> Result<String> {
-    let found = Found::of(sql, mode);
-    for function in &found.called {
+    let names = TextNames::of(sql, mode);
+    checked_text(link, settings, (sql, &names), mode, reads_system_schemas).await
+}
+
+/// The same, with the names in the text.
+///
+/// # Errors
+/// As [`text_for_server`].
+pub(crate) async fn checked_text(
+    link: &Link,
+    settings: &SessionSettings,
+    (sql, names): (&str, &TextNames),
+    mode: Mode,
+    reads_system_schemas: bool,
+) -> Result<String> {
+    for function in &names.called {
         check_function(function, settings)?;
     }
-    for name in &found.qualifiers {
+    for name in &names.qualifiers {
         let is_read = reads_system_schemas && is_one_of(name, &SYSTEM_SCHEMAS);
         if !is_read && link.hides(name).await? {
             return Err(Error::unsupported(format_args!(
@@ -57,19 +74,13 @@ pub(crate) fn check_function(function: &str, settings: &SessionSettings) -> Resu
     Ok(())
 }
 
-/// Whether a text that is not understood calls a function that takes something for its connection.
-pub(crate) fn calls_held(sql: &str, mode: Mode) -> Option<String> {
-    let found = Found::of(sql, mode);
-    found.called.into_iter().find(|it| is_one_of(it, &super::sql_writer::HELD))
-}
-
 fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 
-/// Names in a text.
+/// Names in a text that is not understood.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+pub(crate) struct TextNames {
     /// Names before a dot that may be databases, each once, except for functions in `sys`, which
     /// all accounts may call.
     qualifiers: Vec<String>,
@@ -77,8 +88,9 @@ struct Found {
     called: Vec<String>,
 }
 
-impl Found {
-    fn of(sql: &str, mode: Mode) -> Self {
+impl TextNames {
+    /// Reads a text.
+    pub(crate) fn of(sql: &str, mode: Mode) -> Self {
         let mut out = Self::default();
         // The names just read, with dots between them.
         let mut path: Vec<String> = Vec::new();
@@ -96,6 +108,11 @@ impl Found {
         }
         out.end(path, after_dot, false);
         out
+    }
+
+    /// A function that the text calls and that takes something for its connection.
+    pub(crate) fn held_function(&self) -> Option<&str> {
+        self.called.iter().find(|it| is_one_of(it, &HELD)).map(String::as_str)
     }
 
     /// Notes a name that has ended, with a dot or without.
@@ -121,7 +138,7 @@ mod tests {
     #[test]
     fn names_are_found_however_they_are_written() {
         let mode = Mode { ansi_quotes: true, ..Mode::default() };
-        let found = Found::of(
+        let found = TextNames::of(
             "SELECT a . b, `c`/* d.e */.f.g, sys.h(), \"i\".j(), k('l.m'), 1.5 FROM n.*, .o, `get_lock`(1)",
             mode,
         );

@@ -7,10 +7,13 @@ use pelorus_error::{Class, Error, Result};
 use pelorus_link::{Estimate, Fragment, KeyRange, Link, ScanRequest};
 use sqlparser::ast::{self, SetExpr, TableFactor};
 
-use super::placement::{Place, place};
 use super::{routing, sql_writer};
-use crate::binder::query::{BindScope, Binder, BoundColumn, BoundQuery};
-use crate::binder::{aggregate, select};
+use crate::binder::block::is_distinct;
+use crate::binder::bound_query::{BoundColumn, BoundQuery};
+use crate::binder::function_call::contains;
+use crate::binder::order_limit;
+use crate::binder::statement::{BindScope, Binder};
+use crate::placement::{Place, place};
 
 impl Binder<'_> {
     /// Binds a part of a statement that one server could answer.
@@ -43,7 +46,7 @@ impl Binder<'_> {
         let result = match self.block(link, query).await {
             Ok(Some(block)) => {
                 let grouped = !block.clauses.keys.is_empty()
-                    || select::is_distinct(block.select)?
+                    || is_distinct(block.select)?
                     || aggregates(query);
                 if grouped {
                     self.split_groups(&block, estimate).await
@@ -211,6 +214,6 @@ fn aggregates(query: &ast::Query) -> bool {
         }
         _ => None,
     });
-    let order = crate::binder::query::order_of(query).unwrap_or_default();
-    items.chain(&block.having).chain(order.iter().map(|term| &term.expr)).any(aggregate::contains)
+    let order = order_limit::order_of(query).unwrap_or_default();
+    items.chain(&block.having).chain(order.iter().map(|term| &term.expr)).any(contains)
 }

@@ -12,9 +12,11 @@ use sqlparser::ast::{self, Ident, OrderByExpr, SelectItem};
 use super::block::{Block, Tail, unbounded};
 use super::partial_aggregation::{Weight, attach_keys, weights, with_weights};
 use super::routing;
-use super::sql_writer::session_constant;
+use crate::binder::bound_query::{BoundColumn, BoundQuery};
 use crate::binder::clause_names::Term;
-use crate::binder::query::{Binder, BoundColumn, BoundQuery, Limit, ordered, sort_term};
+use crate::binder::order_limit::{Limit, ordered, sort_term};
+use crate::binder::session_constant::session_constant;
+use crate::binder::statement::Binder;
 use crate::context::QueryContext;
 
 impl Binder<'_> {

@@ -1,65 +1,24 @@
 //! The scan of a fragment over its ranges, as a leaf of a DataFusion plan.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::DataFusionError;
-use datafusion::datasource::provider_as_source;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use futures::{StreamExt, TryStreamExt};
 use pelorus_error::Result;
-use pelorus_link::{Link, Moment, ScanReport, ScanRequest};
+use pelorus_link::{Link, Moment, ScanRequest};
 use pelorus_types::Column;
 
-use crate::binder::query::{Binder, column_expr};
+use crate::binder::statement::Binder;
 use crate::binder::typed_expression::TypedExpr;
-use crate::datafusion_adapter::udf::{from_datafusion, into_datafusion};
-
-/// The statements that a query sends to servers, for EXPLAIN and for the later warnings.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Journal(Arc<Mutex<Vec<Entry>>>);
-
-/// One part that a server runs, or a scan of a native table.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    /// The link's name, or `pelorus`.
-    pub(crate) link: String,
-    /// `fragment` or `scan`.
-    pub(crate) what: &'static str,
-    /// How the table is cut.
-    pub(crate) how: String,
-    /// How many ranges.
-    pub(crate) ranges: usize,
-    /// The first range's statement.
-    pub(crate) sql: String,
-    /// The report of the execution, once it ran.
-    pub(crate) report: Option<Arc<ScanReport>>,
-}
-
-impl Journal {
-    /// Notes a part; the number finds it again.
-    pub(crate) fn note(&self, entry: Entry) -> usize {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.push(entry);
-        entries.len() - 1
-    }
-
-    fn ran(&self, at: usize, report: Arc<ScanReport>) {
-        if let Some(entry) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at) {
-            entry.report = Some(report);
-        }
-    }
-
-    /// Everything noted so far.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
+use crate::datafusion_adapter::plan_nodes::column_expr;
+use crate::datafusion_adapter::udf::into_datafusion;
+use crate::journal::{Entry, Journal};
 
 /// A fragment that starts at the first poll.
 struct FragmentStream {
@@ -150,18 +109,5 @@ impl Binder<'_> {
     fn moment(&self, link: &Link) -> Moment {
         let mut moments = self.moments.lock().unwrap_or_else(PoisonError::into_inner);
         moments.entry(link.name().to_owned()).or_insert_with(|| link.moment()).clone()
-    }
-
-    /// A leaf of the plan that reads streams.
-    pub(crate) fn leaf(
-        &self,
-        schema: SchemaRef,
-        streams: Vec<Arc<dyn PartitionStream>>,
-    ) -> Result<LogicalPlan> {
-        let table = StreamingTable::try_new(schema, streams).map_err(from_datafusion)?;
-        let source = provider_as_source(Arc::new(table));
-        LogicalPlanBuilder::scan(self.fresh("t"), source, None)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(from_datafusion)
     }
 }

@@ -10,8 +10,11 @@ use pelorus_sql::{Mode, ast_analysis, literal};
 use pelorus_types::{collation, temporal};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 
-use super::placement::{database_name, resolve};
+use super::passthrough_text::{HELD, check_function};
+use crate::binder::function_call::name_of;
+use crate::binder::session_constant::{is_variable, session_constant, session_function};
 use crate::context::{Database, QueryContext};
+use crate::placement::{database_name, resolve};
 
 /// Rewrites a query, all of whose tables are on one server, for that server.
 ///
@@ -47,48 +50,6 @@ pub(crate) fn expression(context: &QueryContext, expr: &ast::Expr) -> Result<Str
     let _: ControlFlow<()> = copy.visit(&mut rewriter);
     rewriter.error.map_or_else(|| Ok(copy.to_string()), Err)
 }
-
-/// The variable, or the function of our session, that a term of ORDER BY or GROUP BY is but for
-/// parentheses and signs. Such a term is a constant; its value in its place would be read as the
-/// number of a column.
-pub(crate) fn session_constant<'e>(
-    context: &QueryContext,
-    term: &'e ast::Expr,
-) -> Option<&'e ast::Expr> {
-    let mut inner = term;
-    while let ast::Expr::Nested(next)
-    | ast::Expr::UnaryOp {
-        op: ast::UnaryOperator::Plus | ast::UnaryOperator::Minus,
-        expr: next,
-    } = inner
-    {
-        inner = next;
-    }
-    let is_ours = match inner {
-        ast::Expr::Identifier(name) => is_variable(name),
-        ast::Expr::CompoundIdentifier(path) => path.first().is_some_and(is_variable),
-        ast::Expr::Function(function) => session_function(context, function).is_some(),
-        _ => false,
-    };
-    is_ours.then_some(inner)
-}
-
-/// The value of a function that is about our session; `None` for any other.
-fn session_function(context: &QueryContext, function: &ast::Function) -> Option<Value> {
-    let bare = match &function.args {
-        ast::FunctionArguments::None => true,
-        ast::FunctionArguments::List(list) => list.args.is_empty(),
-        ast::FunctionArguments::Subquery(_) => false,
-    };
-    if !bare {
-        return None;
-    }
-    let name = crate::binder::aggregate::name_of(function);
-    context.variables.session_function(&name).map(|(value, _)| value)
-}
-
-/// Functions that take something for their connection, which the session does not keep.
-pub(crate) const HELD: [&str; 3] = ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS"];
 
 struct Rewriter<'a> {
     context: &'a QueryContext,
@@ -150,11 +111,11 @@ impl Rewriter<'_> {
                 self.variable(expr)
             }
             ast::Expr::Function(function) => {
-                let name = crate::binder::aggregate::name_of(function);
+                let name = name_of(function);
                 if HELD.contains(&name.as_str()) {
                     return Err(Error::unsupported(format_args!("{name} on a linked server")));
                 }
-                super::passthrough_text::check_function(&name, &self.context.settings)?;
+                check_function(&name, &self.context.settings)?;
                 self.stored_function(function)?;
                 if let Some(ast::WindowType::WindowSpec(spec)) = &mut function.over {
                     self.terms(&mut spec.partition_by)?;
@@ -303,10 +264,6 @@ impl VisitorMut for Rewriter<'_> {
         let result = self.expr(expr);
         self.try_do(result)
     }
-}
-
-fn is_variable(name: &ast::Ident) -> bool {
-    name.quote_style.is_none() && name.value.starts_with('@')
 }
 
 /// A value as a literal that a server reads as the same value.

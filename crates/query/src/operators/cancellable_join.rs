@@ -17,30 +17,25 @@ use std::task::{Context, Poll};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
-use datafusion::common::tree_node::{
-    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
-};
+use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{
     CrossJoinExec, HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec,
     NestedLoopJoinExecBuilder, SortMergeJoinExec,
 };
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
-};
 use futures::Stream;
 use pelorus_error::Error;
 
-use crate::datafusion_adapter::plan_nodes::{only_child, recompute};
+use super::pass_through::{PassThrough, PassThroughExec, Plan};
+use crate::datafusion_adapter::plan_nodes::only_child;
 use crate::datafusion_adapter::udf::into_datafusion;
 
 type DfResult<T> = Result<T, DataFusionError>;
-type Plan = Arc<dyn ExecutionPlan>;
 
 /// Whether the consumer of a query's rows is gone.
 #[derive(Clone, Debug, Default)]
@@ -101,7 +96,7 @@ pub(crate) fn watched(plan: Plan, stop: &Stop) -> DfResult<Plan> {
         let below = nested.split_off(children).into_iter().max().unwrap_or(0);
         if let Some(join) = with_watch(&plan, stop)? {
             nested.push(0);
-            return Ok(Transformed::yes(Arc::new(SpawnedExec(join))));
+            return Ok(Transformed::yes(PassThroughExec::over(join, Spawned)));
         }
         let can_multiply = plan.is::<CrossJoinExec>()
             || plan.is::<NestedLoopJoinExec>()
@@ -114,7 +109,7 @@ pub(crate) fn watched(plan: Plan, stop: &Stop) -> DfResult<Plan> {
         let join: Plan = Arc::new(CooperativeExec::new(plan));
         let is_deep = below >= MAX_NESTED;
         nested.push(if is_deep { 0 } else { below + 1 });
-        let join: Plan = if is_deep { Arc::new(SpawnedExec(join)) } else { join };
+        let join: Plan = if is_deep { PassThroughExec::over(join, Spawned) } else { join };
         Ok(Transformed::yes(join))
     })
     .data()
@@ -245,57 +240,23 @@ impl PhysicalExpr for CancellableCondition {
 }
 
 /// A join in tasks of its own, so that the consumer of its rows can stop waiting.
-#[derive(Clone, Debug)]
-struct SpawnedExec(Plan);
+#[derive(Debug)]
+struct Spawned;
 
-impl DisplayAs for SpawnedExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SpawnedExec")
-    }
-}
+impl PassThrough for Spawned {
+    const NAME: &'static str = "SpawnedExec";
 
-impl ExecutionPlan for SpawnedExec {
-    fn name(&self) -> &'static str {
-        "SpawnedExec"
+    fn renewed(&self) -> Self {
+        Self
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.0.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.0]
-    }
-
-    fn apply_expressions(
+    fn rows(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
-    ) -> DfResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Plan>,
-        _: ReplaceChildrenOptions,
-    ) -> DfResult<Plan> {
-        Ok(Arc::new(Self(only_child(children, "one join runs apart")?)))
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> DfResult<Plan> {
-        self.replace_children(children, recompute())
-    }
-
-    fn execute(
-        &self,
+        input: &Plan,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> DfResult<SendableRecordBatchStream> {
-        Ok(spawn_buffered(self.0.execute(partition, context)?, 1))
+        Ok(spawn_buffered(input.execute(partition, context)?, 1))
     }
 }
 
@@ -364,7 +325,7 @@ mod tests {
         };
         let filter = JoinFilter::new(lit(false), Vec::new(), Arc::new(Schema::empty()));
         let apart = watched(join(Some(filter)), &stop).unwrap();
-        assert!(apart.is::<SpawnedExec>());
+        assert!(apart.is::<PassThroughExec<Spawned>>());
         let inner = apart.children()[0].downcast_ref::<NestedLoopJoinExec>().unwrap();
         assert!(inner.filter().unwrap().expression().is::<CancellableCondition>());
         assert!(watched(join(None), &stop).unwrap().is::<CooperativeExec>());

@@ -45,7 +45,7 @@ use datafusion::physical_plan::execution_plan::{
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties, execute_stream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, execute_stream,
 };
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use futures::future::{BoxFuture, Shared};
@@ -53,7 +53,7 @@ use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use parking_lot::Mutex;
 use pelorus_error::Error;
 
-use crate::datafusion_adapter::plan_nodes::{only_child, recompute};
+use crate::datafusion_adapter::plan_nodes::{only_child, without_expressions};
 use crate::datafusion_adapter::udf::{into_datafusion, next_id};
 
 type DfResult<T> = Result<T, DataFusionError>;
@@ -343,12 +343,7 @@ impl ExecutionPlan for CteScanExec {
         vec![false]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
-    ) -> DfResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    without_expressions!();
 
     fn replace_children(
         self: Arc<Self>,
@@ -357,10 +352,6 @@ impl ExecutionPlan for CteScanExec {
     ) -> DfResult<Plan> {
         let input = only_child(children, "a CTE is made of one plan")?;
         Ok(Arc::new(Self::new(&self.name, input, Arc::clone(&self.rows))))
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> DfResult<Plan> {
-        self.replace_children(children, recompute())
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {

@@ -9,9 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::DataFusionError;
-use datafusion::common::tree_node::{
-    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
-};
+use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
@@ -26,12 +24,10 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::union::UnionExec;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
-};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::datafusion_adapter::plan_nodes::recompute;
+use crate::datafusion_adapter::plan_nodes::{recompute, without_expressions};
 
 type DfResult<T> = Result<T, DataFusionError>;
 type Plan = Arc<dyn ExecutionPlan>;
@@ -140,12 +136,7 @@ impl ExecutionPlan for OrderedUnionExec {
         self.arms.iter().collect()
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
-    ) -> DfResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    without_expressions!();
 
     fn replace_children(
         self: Arc<Self>,
@@ -153,10 +144,6 @@ impl ExecutionPlan for OrderedUnionExec {
         _: ReplaceChildrenOptions,
     ) -> DfResult<Plan> {
         Ok(Arc::new(Self { arms: children, properties: Arc::clone(&self.properties) }))
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> DfResult<Plan> {
-        self.replace_children(children, recompute())
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {

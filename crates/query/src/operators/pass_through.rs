@@ -3,23 +3,28 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
-};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-use crate::datafusion_adapter::plan_nodes::{only_child, recompute};
+use crate::datafusion_adapter::plan_nodes::{only_child, without_expressions};
 use crate::datafusion_adapter::udf::DfResult;
 
 /// A physical plan.
 pub(crate) type Plan = Arc<dyn ExecutionPlan>;
 
 /// The behaviour of such an operator.
-pub(crate) trait PassThrough: Default + fmt::Debug + Send + Sync + 'static {
+pub(crate) trait PassThrough: fmt::Debug + Send + Sync + 'static {
     /// The operator's name in EXPLAIN.
     const NAME: &'static str;
+
+    /// The same behaviour over another input.
+    fn renewed(&self) -> Self;
+
+    /// More for EXPLAIN than the name.
+    fn details(&self) -> String {
+        String::new()
+    }
 
     /// The rows of a partition of the input.
     ///
@@ -42,14 +47,14 @@ pub(crate) struct PassThroughExec<T> {
 
 impl<T: PassThrough> PassThroughExec<T> {
     /// The operator over a plan.
-    pub(crate) fn over(input: Plan) -> Plan {
-        Arc::new(Self { input, what: T::default() })
+    pub(crate) fn over(input: Plan, what: T) -> Plan {
+        Arc::new(Self { input, what })
     }
 }
 
 impl<T: PassThrough> DisplayAs for PassThroughExec<T> {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(T::NAME)
+        write!(f, "{}{}", T::NAME, self.what.details())
     }
 }
 
@@ -70,23 +75,15 @@ impl<T: PassThrough> ExecutionPlan for PassThroughExec<T> {
         vec![&self.input]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
-    ) -> DfResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    without_expressions!();
 
     fn replace_children(
         self: Arc<Self>,
         children: Vec<Plan>,
         _: ReplaceChildrenOptions,
     ) -> DfResult<Plan> {
-        Ok(Self::over(only_child(children, "rows of one plan are passed on")?))
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> DfResult<Plan> {
-        self.replace_children(children, recompute())
+        let input = only_child(children, "rows of one plan are passed on")?;
+        Ok(Self::over(input, self.what.renewed()))
     }
 
     fn execute(

@@ -7,18 +7,17 @@
 //! If a query has run out of memory once, LIMITs of many rows are no longer buffered in memory but
 //! sorted, which can spill.
 
+use std::iter;
 use std::sync::Arc;
-use std::{fmt, iter};
 
 use arrow::array::{Array as _, RecordBatch, UInt64Array};
 use arrow::compute::take_record_batch;
 use datafusion::common::DataFusionError;
-use datafusion::common::tree_node::{
-    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
-};
+use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
@@ -27,13 +26,9 @@ use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::spill::get_record_batch_memory_size;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
-};
 use futures::{StreamExt as _, stream};
 
-use crate::binder::native::row_bytes;
-use crate::datafusion_adapter::plan_nodes::{only_child, recompute};
+use super::pass_through::{PassThrough, PassThroughExec, Plan};
 use crate::operators::materialized_cte::CteScanExec;
 
 type DfResult<T> = Result<T, DataFusionError>;
@@ -60,7 +55,7 @@ impl Rebatch {
         let Some(input) = first.filter(|child| holds_first(&plan) && is_wide(child)) else {
             return Ok(Transformed::no(plan));
         };
-        let input: Arc<dyn ExecutionPlan> = Arc::new(RebatchExec { input, bytes: self.bytes });
+        let input = PassThroughExec::over(input, Rebatched { bytes: self.bytes });
         let others: Vec<_> = plan.children().into_iter().skip(1).cloned().collect();
         let children = iter::once(input).chain(others).collect();
         let keep = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
@@ -103,7 +98,7 @@ fn is_wide(plan: &Arc<dyn ExecutionPlan>) -> bool {
 
 /// How many rows a batch has at most in a plan that may hold so many bytes. A merge of spilled data
 /// holds several batches of each part: the fewer of them fit, the more often the data is written.
-pub(crate) fn batch_rows(plan: &Arc<dyn ExecutionPlan>, memory: usize) -> usize {
+pub(crate) fn batch_rows(plan: &Arc<dyn ExecutionPlan>, row_bytes: usize, memory: usize) -> usize {
     /// Enough for groups, which seldom spill, in batches of the usual size.
     const AMPLE: usize = 128 << 20;
     // Groups are mostly few, and their scan is slower in small batches; where they are many after
@@ -113,7 +108,7 @@ pub(crate) fn batch_rows(plan: &Arc<dyn ExecutionPlan>, memory: usize) -> usize 
         sort.is_some_and(|sort| sort.fetch().is_none() && !has_groups(sort.input()))
     };
     // Filters and joins gather rows up to a batch, whatever their width.
-    let fitting = (memory >> 6) / row_bytes(plan).max(1);
+    let fitting = (memory >> 6) / row_bytes.max(1);
     fitting.max(4).min(if has_wide(plan, &sorts) {
         (memory >> 18).clamp(64, 1024)
     } else if memory < AMPLE && has_wide(plan, &|plan| plan.is::<AggregateExec>()) {
@@ -162,69 +157,34 @@ fn without_heap(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 }
 
 /// The same rows in batches of so many bytes.
-#[derive(Clone, Debug)]
-struct RebatchExec {
-    input: Arc<dyn ExecutionPlan>,
+#[derive(Debug)]
+struct Rebatched {
     bytes: usize,
 }
 
-impl DisplayAs for RebatchExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RebatchExec: at most {} bytes", self.bytes)
-    }
-}
+impl PassThrough for Rebatched {
+    const NAME: &'static str = "RebatchExec";
 
-impl ExecutionPlan for RebatchExec {
-    fn name(&self) -> &'static str {
-        "RebatchExec"
+    fn renewed(&self) -> Self {
+        Self { bytes: self.bytes }
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
+    fn details(&self) -> String {
+        format!(": at most {} bytes", self.bytes)
     }
 
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
+    fn rows(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
-    ) -> DfResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        let input = only_child(children, "batches are cut of one input")?;
-        Ok(Arc::new(Self { input, bytes: self.bytes }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        self.replace_children(children, recompute())
-    }
-
-    fn execute(
-        &self,
+        input: &Plan,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> DfResult<SendableRecordBatchStream> {
         let bytes = self.bytes;
-        let rows = self.input.execute(partition, context)?;
+        let rows = input.execute(partition, context)?;
         let rows = rows.flat_map(move |batch| {
             stream::iter(batch.map_or_else(|error| one(Err(error)), |batch| pieces(batch, bytes)))
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(input.schema(), rows)))
     }
 }
 

@@ -41,7 +41,7 @@ fn guarded(plan: Plan) -> DfResult<Transformed<Plan>> {
     let Some(join) = plan.downcast_ref::<NestedLoopJoinExec>() else {
         return Ok(Transformed::no(plan));
     };
-    let left = PassThroughExec::<Once>::over(Arc::clone(join.left()));
+    let left = PassThroughExec::over(Arc::clone(join.left()), Once::default());
     let children = vec![left, Arc::clone(join.right())];
     let keep = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
     Ok(Transformed::yes(plan.replace_children(children, keep)?))
@@ -53,6 +53,10 @@ struct Once(AtomicBool);
 
 impl PassThrough for Once {
     const NAME: &'static str = "SingleUseExec";
+
+    fn renewed(&self) -> Self {
+        Self::default()
+    }
 
     fn rows(
         &self,

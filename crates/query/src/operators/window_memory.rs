@@ -41,16 +41,20 @@ fn counted(plan: Plan) -> DfResult<Transformed<Plan>> {
     let input = plan.downcast_ref::<WindowAggExec>().map(|window| Arc::clone(window.input()));
     let Some(input) = input else { return Ok(Transformed::no(plan)) };
     let keep = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
-    let input = PassThroughExec::<CountedRows>::over(input);
+    let input = PassThroughExec::over(input, CountedRows);
     Ok(Transformed::yes(plan.replace_children(vec![input], keep)?))
 }
 
 /// Rows that are held until all have come.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct CountedRows;
 
 impl PassThrough for CountedRows {
     const NAME: &'static str = "WindowMemoryExec";
+
+    fn renewed(&self) -> Self {
+        Self
+    }
 
     fn rows(
         &self,

@@ -14,9 +14,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{
-    Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion,
-};
+use datafusion::common::tree_node::{Transformed, TransformedResult as _, TreeNode as _};
 use datafusion::common::{JoinType, Statistics};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -33,7 +31,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
 };
 
-use crate::datafusion_adapter::plan_nodes::{only_child, recompute};
+use crate::datafusion_adapter::plan_nodes::{only_child, recompute, without_expressions};
 use crate::datafusion_adapter::udf::DfResult;
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -139,12 +137,7 @@ impl ExecutionPlan for OuterJoinConstantsExec {
         vec![&self.input]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
-    ) -> DfResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    without_expressions!();
 
     fn replace_children(
         self: Arc<Self>,
@@ -152,10 +145,6 @@ impl ExecutionPlan for OuterJoinConstantsExec {
         _: ReplaceChildrenOptions,
     ) -> DfResult<Plan> {
         Ok(Arc::new(Self::new(only_child(children, "constants are hidden of one input")?)))
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> DfResult<Plan> {
-        self.replace_children(children, recompute())
     }
 
     fn execute(

@@ -14,7 +14,7 @@ use sqlparser::ast;
 
 use super::{ExprBinder, TypedExpr, are_texts, correlated, mariadb_rules};
 use crate::binder::aggregate;
-use crate::binder::query::BoundQuery;
+use crate::binder::bound_query::BoundQuery;
 use crate::datafusion_adapter::form::maybe_missing;
 use crate::datafusion_adapter::udf::from_datafusion;
 

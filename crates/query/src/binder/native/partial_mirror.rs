@@ -7,10 +7,10 @@ use pelorus_error::{Error, Result};
 use pelorus_sql::ast_analysis;
 use sqlparser::ast::{self, Expr, JoinConstraint, TableFactor};
 
-use super::super::base_table::takes_all_of_any;
-use super::super::query::Binder;
+use crate::binder::join_kind::constraint;
+use crate::binder::mentioned::takes_all_of_any;
+use crate::binder::statement::Binder;
 use crate::context::NativeTable;
-use crate::federation::block::constraint;
 
 /// Fails for columns that are not there.
 pub(crate) fn check_columns(table: &NativeTable, positions: &[usize]) -> Result<()> {

@@ -18,11 +18,11 @@ use pelorus_types::{WireType, collation};
 use sqlparser::ast::{self, BinaryOperator, Expr, UnaryOperator, VisitMut as _, VisitorMut};
 
 use super::super::from_clause::BlockContext;
-use super::super::query::column_expr;
 use super::super::scan_predicate::{Of, StoredColumns};
 use super::super::scope::Scope;
 use super::super::typed_expression::TypedExpr;
 use crate::context::QueryContext;
+use crate::datafusion_adapter::plan_nodes::column_expr;
 
 /// Comparisons of two conditions after which nothing is taken to be shown.
 const STEPS_MAX: usize = 20_000;
