@@ -2,6 +2,7 @@
 
 pub(crate) mod errors;
 pub(crate) mod fallibility;
+pub(crate) mod function;
 pub mod mariadb;
 pub mod names;
 pub(crate) mod resolve;

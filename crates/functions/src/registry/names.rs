@@ -1,6 +1,7 @@
 //! Questions about a function by its name, in upper case.
 
-use super::table::{Stored, Volatility, find};
+use super::function::{Stored, Volatility};
+use super::table::find;
 
 /// Whether MySQL has a function of this name.
 pub fn is_function(name: &str) -> bool {

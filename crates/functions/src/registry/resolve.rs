@@ -10,7 +10,8 @@ use crate::context::EvalContext;
 use crate::kernels::forms;
 use crate::registry::errors::{no_such_function, syntax_error_near};
 use crate::registry::fallibility;
-use crate::registry::table::{self, Chooses, Places};
+use crate::registry::function::{Chooses, Places};
+use crate::registry::table;
 use crate::value::{Arg, Value};
 
 /// Binds a function or operator by name, in any case, to its arguments.

@@ -400,9 +400,7 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
     let numbers: Option<Vec<Number<f64>>> =
         if are_numbers { list.iter().map(Number::real).collect() } else { None };
     let ty = null_if_any(ColumnType::boolean(), args);
-    let texts: Vec<&str> = list.iter().map(|arg| arg.text.as_str()).collect();
-    let word = if negated { "not in" } else { "in" };
-    let text = format!("({} {word} ({}))", value.text, texts.join(","));
+    let text = in_text(value, list, negated);
     let lookup = if numbers.is_none() { Lookup::of(&kinds, &items, ctx) } else { None };
     // Constants that are known already are no arguments of a batch.
     let is_known = number.is_none() && (numbers.is_some() || lookup.is_some());
@@ -458,6 +456,13 @@ pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result
         .with_text(text)
         .reading(reads)
         .comparing(args))
+}
+
+/// How MySQL prints an IN.
+fn in_text(value: &Arg, list: &[Arg], negated: bool) -> String {
+    let texts: Vec<&str> = list.iter().map(|arg| arg.text.as_str()).collect();
+    let word = if negated { "not in" } else { "in" };
+    format!("({} {word} ({}))", value.text, texts.join(","))
 }
 
 /// A column of integers in a list of integers.

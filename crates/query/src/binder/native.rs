@@ -97,7 +97,8 @@ impl Binder<'_> {
             column.invisible = table.invisible.get(at).copied().unwrap_or(false);
         }
         let selection = select.selection.as_ref().filter(|_| filtered);
-        let conditions = self.leaf_conditions(of, selection, (&positions, &names), &mut scope);
+        let by_name = names.iter().map(String::as_str).zip(positions.iter().copied()).collect();
+        let conditions = self.leaf_conditions(of, selection, &by_name, &mut scope);
         let what = describe(&table, &columns);
         let mut scan = NativeScan::new(Arc::clone(&table), &read, conditions, &arrow)?;
         self.journal.note(Entry {
@@ -122,18 +123,17 @@ impl Binder<'_> {
         Ok((plan, scope))
     }
 
-    /// The conditions of WHERE that the scan of a table tests. Those that the plan need not test
-    /// again are noted in the scope.
+    /// The conditions of WHERE that the scan of a table tests. `by_name` gives the positions of
+    /// columns in the table by their names in the plan. Conditions that the plan need not test again
+    /// are noted in the scope.
     fn leaf_conditions(
         &self,
         of: Of<'_>,
         selection: Option<&ast::Expr>,
-        (positions, names): (&[usize], &[String]),
+        by_name: &HashMap<&str, usize>,
         scope: &mut Scope,
     ) -> Conditions {
         let mut conditions = Conditions::default();
-        let by_name: HashMap<&str, usize> =
-            names.iter().map(String::as_str).zip(positions.iter().copied()).collect();
         let position = |expr: &Expr| match expr {
             Expr::Column(column) => by_name.get(column.name.as_str()).copied(),
             _ => None,
