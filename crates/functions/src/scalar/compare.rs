@@ -380,9 +380,7 @@ fn is_equality(value: &Arg, low: &Arg, high: &Arg, ctx: &EvalContext) -> bool {
 /// Binds `IN` and `NOT IN` of a value and a list.
 pub(crate) fn within(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let [value, list @ ..] = args else { return Err(parameter_count(name)) };
-    if list.is_empty() {
-        return Err(parameter_count(name));
-    }
+    let [_, ..] = list else { return Err(parameter_count(name)) };
     let negated = name == "NOT IN";
     let Listed { kinds, taken, complaints } = in_kinds(value, list, ctx)?;
     let items: Vec<Arg> = list
