@@ -117,6 +117,11 @@ nightly: ## What takes hours: many more random cases, every crash of every recov
 	PELORUS_TEST_SCALE=$(NIGHTLY_SCALE) $(MAKE) --no-print-directory simulation
 	cargo xtask planted
 	$(MAKE) --no-print-directory lint
+	@if cargo deny --version > /dev/null 2>&1; then \
+		cargo deny check advisories bans sources licenses; \
+	else \
+		echo "advisories about other crates, since cargo-deny is missing" | tee -a $(LEFT_OUT); \
+	fi
 	@python3 scripts/setup.py test
 	cargo build --release --package pelorus-server
 	$(MAKE) --no-print-directory growth

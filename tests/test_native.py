@@ -1512,7 +1512,46 @@ def _histograms(server, database: str) -> dict:
 
 def _scans(server, statement: str) -> list[str]:
     """The scans of native tables in a plan with their rows, the side that is built first."""
-    return [row[4] for row in server.run(f"EXPLAIN {statement}") if row[2].strip() == "NativeExec"]
+    return [row[4].partition("; ")[0] for row in server.run(f"EXPLAIN {statement}")
+            if row[2].strip() == "NativeExec"]
+
+
+def _tested(server, statement: str) -> set[str]:
+    """The columns that the scans of a plan test conditions on."""
+    scans = [row[4] for row in server.run(f"EXPLAIN {statement}") if row[2].strip() == "NativeExec"]
+    return {name for scan in scans if "tested while scanning: " in scan
+            for name in scan.partition("tested while scanning: ")[2].split(", ")}
+
+
+def test_conditions_that_scans_test(native):
+    """Conditions reach the scans however columns are named and constants are written; those that would change
+    the result do not."""
+    run = native.run
+    run("CREATE DATABASE scans",
+        "CREATE TABLE scans.o (o_id INT PRIMARY KEY, o_day DATE, o_note VARCHAR(9), o_sum DECIMAL(9,2), "
+        "o_at TIMESTAMP NULL)",
+        "CREATE TABLE scans.i (i_order INT, i_line INT, i_mode VARCHAR(9), PRIMARY KEY (i_order, i_line))",
+        "INSERT INTO scans.o VALUES (1, '1994-05-05', 'a', 1, NOW()), (2, NULL, 'b', 2, NULL)",
+        "INSERT INTO scans.i VALUES (1, 1, 'MAIL'), (1, 2, NULL)")
+    join = "SELECT COUNT(*) FROM scans.o JOIN scans.i ON o_id = i_order"
+    left = "SELECT COUNT(*) FROM scans.o LEFT JOIN scans.i ON o_id = i_order"
+    for query, tested in (
+            (f"{join} WHERE o_day >= '1994-01-01' AND i_mode = 'mail'", {"o_day", "i_mode"}),
+            (f"{join} AND o_sum BETWEEN 2 - 1 AND 2 + 1", {"o_sum"}),
+            (f"{join} WHERE o_day < DATE '1994-01-01' + INTERVAL 1 YEAR", {"o_day"}),
+            (f"{join} WHERE o_at < NOW() - INTERVAL 7 DAY", {"o_at"}),
+            (f"{join} WHERE o_note = 'a' OR o_note = 'b'", {"o_note"}),
+            (f"{join} WHERE o_note LIKE 'a%' AND o_id + 1 = 2", {"o_note"}),
+            (f"{left} AND i_mode = 'MAIL' WHERE o_note = 'a'", {"i_mode", "o_note"}),
+            (f"{left} WHERE i_mode = 'MAIL'", {"i_mode"}),
+            (f"{left} WHERE i_mode IS NULL", set()),
+            (f"{left} AND o_note = 'a'", set()),
+            ("SELECT * FROM (SELECT o_id AS k, o_sum AS s FROM scans.o) AS d WHERE k = 1 + 1 AND s > 1",
+             {"o_id", "o_sum"}),
+            ("SELECT k FROM (SELECT o_id AS k, COUNT(*) AS n FROM scans.o GROUP BY o_id) AS d "
+             "WHERE k < 2 AND n > 0", {"o_id"}),
+            ("SELECT o_id FROM scans.o WHERE o_day < '1994-01-01' + INTERVAL 1 YEAR", {"o_day"})):
+        assert _tested(native, query) == tested, query
 
 
 class TestStatistics:

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line tool")]
 
 mod layers;
+mod licences;
 mod limits;
 mod links;
 mod modules;
@@ -40,11 +41,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Checks what the compiler does not: the direction of dependencies, fenced crates, file headers,
+/// Checks what the compiler does not: the direction of dependencies, fenced crates, licences, file headers,
 /// leftovers, long files, links between documents, and that what may only shrink has not grown.
 fn tidy() -> anyhow::Result<()> {
     let tree = tree::Tree::read()?;
     let mut complaints = layers::check(&tree.metadata)?;
+    complaints.extend(licences::check(&tree.text(licences::LIST))?);
     complaints.extend(text::check(&tree));
     complaints.extend(links::check(&tree));
     complaints.extend(pages::check(&tree));

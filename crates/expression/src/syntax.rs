@@ -306,7 +306,8 @@ fn unary<B: Binder>(binder: &B, op: UnaryOperator, expr: &Expr) -> Result<B::Val
                 && digits == "9223372036854775808"
             {
                 let ty = ColumnType::bigint().not_null();
-                return binder.constant(Arg::literal(Value::Int(i64::MIN), ty, ""));
+                let text = "-(9223372036854775808)";
+                return binder.constant(Arg::literal(Value::Int(i64::MIN), ty, text));
             }
             "-"
         }

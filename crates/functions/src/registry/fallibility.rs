@@ -6,6 +6,7 @@
 
 use pelorus_types::{ColumnType, WireType};
 
+use crate::registry::table::find;
 use crate::scalar::cast::CastTarget;
 use crate::types::result_type;
 use crate::value::{Arg, Value};
@@ -16,14 +17,13 @@ const SAFE_DIGITS: u32 = 18;
 /// Digits that fit a DECIMAL with some to spare.
 const SAFE_DECIMAL_DIGITS: u32 = 60;
 
-/// Whether a function or operator can complain of values of its arguments. (Whether the arguments
-/// themselves can is another matter.)
+/// Whether a call with such arguments and a result of this type leaves neither an error nor a
+/// warning, whatever the values are. (Whether the arguments themselves can is another matter.)
+pub(crate) type Rule = fn(&[Arg], &ColumnType) -> bool;
+
+/// Whether a function or operator can complain of values of its arguments.
 pub(crate) fn of_function(name: &str, args: &[Arg], ty: &ColumnType) -> bool {
-    let quiet = is_quiet_condition(name, args)
-        || is_quiet_number(name, args, ty)
-        || is_quiet_text(name, args, ty)
-        || is_quiet_date(name, args);
-    !quiet
+    find(name).is_none_or(|row| !(row.infallible)(args, ty))
 }
 
 /// The same of a CAST.
@@ -42,18 +42,29 @@ pub(crate) fn of_cast(target: CastTarget, arg: &Arg) -> bool {
     !quiet
 }
 
-fn is_quiet_condition(name: &str, args: &[Arg]) -> bool {
-    match name {
-        "IS NULL" | "IS NOT NULL" | "ISNULL" | "IS UNKNOWN" | "IS NOT UNKNOWN" | "IFNULL"
-        | "COALESCE" => true,
-        "AND" | "OR" | "XOR" | "NOT" | "!" | "IS TRUE" | "IS NOT TRUE" | "IS FALSE"
-        | "IS NOT FALSE" => args.iter().all(is_condition),
-        "IF" => args.first().is_some_and(is_condition),
-        "CASE" => args.chunks_exact(2).all(|pair| is_condition(&pair[0])),
-        "=" | "<=>" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "CASE =" | "BETWEEN"
-        | "NOT BETWEEN" | "IN" | "NOT IN" | "NULLIF" | "GREATEST" | "LEAST" => are_alike(args),
-        _ => false,
-    }
+/// Functions of which nothing is known.
+pub(crate) fn unknown(_: &[Arg], _: &ColumnType) -> bool {
+    false
+}
+
+/// Functions that never fail.
+pub(crate) fn always(_: &[Arg], _: &ColumnType) -> bool {
+    true
+}
+
+/// Functions of truths.
+pub(crate) fn of_conditions(args: &[Arg], _: &ColumnType) -> bool {
+    args.iter().all(is_condition)
+}
+
+/// IF.
+pub(crate) fn of_first_condition(args: &[Arg], _: &ColumnType) -> bool {
+    args.first().is_some_and(is_condition)
+}
+
+/// CASE, in which conditions and results alternate.
+pub(crate) fn of_case(args: &[Arg], _: &ColumnType) -> bool {
+    args.chunks_exact(2).all(|pair| is_condition(&pair[0]))
 }
 
 /// Whether the truth of the argument is seen without making a number of a text.
@@ -61,8 +72,8 @@ fn is_condition(arg: &Arg) -> bool {
     arg.ty.is_numeric() || arg.is_null()
 }
 
-/// Whether the arguments compare without becoming something else.
-fn are_alike(args: &[Arg]) -> bool {
+/// Functions that compare their arguments, where these compare without becoming something else.
+pub(crate) fn alike(args: &[Arg], _: &ColumnType) -> bool {
     let all = |test: fn(&Arg) -> bool| args.iter().all(|arg| arg.is_null() || test(arg));
     // A constant that is no date was found out when the comparison was bound.
     let are_dates = args.iter().any(|arg| arg.ty.is_date())
@@ -73,25 +84,73 @@ fn are_alike(args: &[Arg]) -> bool {
         || all(|arg| arg.ty.wire == WireType::Time)
 }
 
-fn is_quiet_number(name: &str, args: &[Arg], ty: &ColumnType) -> bool {
-    let exact: Option<Vec<u32>> = args.iter().map(digits).collect();
-    let Some(exact) = exact else { return false };
+/// Whether an operator that has a sign on one side only meets nothing below zero.
+fn fits_sign(args: &[Arg], ty: &ColumnType) -> bool {
+    !ty.is_unsigned() || args.iter().all(|arg| arg.ty.is_unsigned())
+}
+
+/// Whether a result that has at most so many digits, from those of two arguments, is in range.
+fn fits(args: &[Arg], count: impl Fn(bool, u32, u32) -> u32) -> bool {
+    let [left, right] = args else { return false };
+    let (Some(a), Some(b)) = (digits(left), digits(right)) else { return false };
     let integers = args.iter().all(is_integer);
-    let most = if integers { SAFE_DIGITS } else { SAFE_DECIMAL_DIGITS };
-    // Below zero there is nothing for an operator that has a sign on one side only.
-    let signs = !ty.is_unsigned() || args.iter().all(|arg| arg.ty.is_unsigned());
-    let sum = |a: u32, b: u32| if integers { a.max(b) + 1 } else { a + b };
-    match (name, exact.as_slice()) {
-        ("+", [a, b]) => signs && sum(*a, *b) <= most,
-        ("-", [a, b]) => !ty.is_unsigned() && sum(*a, *b) <= most,
-        ("*", [a, b]) => signs && a + b <= most,
-        ("/" | "DIV" | "%" | "MOD", [a, _]) => *a <= SAFE_DIGITS && is_positive(&args[1]),
-        ("-" | "ABS" | "SIGN" | "CEIL" | "CEILING" | "FLOOR" | "ROUND", [a]) => *a <= SAFE_DIGITS,
-        ("ROUND" | "TRUNCATE", [a, _]) => *a <= SAFE_DIGITS && args[1].constant_int().is_some(),
-        ("&" | "|" | "^" | "<<" | ">>" | "~" | "BIT_COUNT", _) => integers,
-        ("PI", _) => true,
+    count(integers, a, b) <= if integers { SAFE_DIGITS } else { SAFE_DECIMAL_DIGITS }
+}
+
+/// The most digits of a sum. Those of decimals count on both sides of the point.
+fn digits_of_sum(integers: bool, a: u32, b: u32) -> u32 {
+    if integers { a.max(b) + 1 } else { a + b }
+}
+
+/// `+`.
+pub(crate) fn sum(args: &[Arg], ty: &ColumnType) -> bool {
+    fits_sign(args, ty) && fits(args, digits_of_sum)
+}
+
+/// `-` of one or two arguments.
+pub(crate) fn difference(args: &[Arg], ty: &ColumnType) -> bool {
+    match args {
+        [_] => whole(args, ty),
+        _ => !ty.is_unsigned() && fits(args, digits_of_sum),
+    }
+}
+
+/// `*`.
+pub(crate) fn product(args: &[Arg], ty: &ColumnType) -> bool {
+    fits_sign(args, ty) && fits(args, |_, a, b| a + b)
+}
+
+/// `/`, `DIV` and `%`.
+pub(crate) fn quotient(args: &[Arg], _: &ColumnType) -> bool {
+    match args {
+        [value, divisor] => is_short(value) && digits(divisor).is_some() && is_positive(divisor),
         _ => false,
     }
+}
+
+/// Functions of one number, whose result is about as large.
+pub(crate) fn whole(args: &[Arg], _: &ColumnType) -> bool {
+    matches!(args, [value] if is_short(value))
+}
+
+/// `ROUND`.
+pub(crate) fn rounding(args: &[Arg], ty: &ColumnType) -> bool {
+    whole(args, ty) || truncation(args, ty)
+}
+
+/// `TRUNCATE`.
+pub(crate) fn truncation(args: &[Arg], _: &ColumnType) -> bool {
+    matches!(args, [value, digits] if is_short(value) && digits.constant_int().is_some())
+}
+
+/// Operators on bits.
+pub(crate) fn of_integers(args: &[Arg], _: &ColumnType) -> bool {
+    args.iter().all(is_integer)
+}
+
+/// A number of few digits.
+fn is_short(arg: &Arg) -> bool {
+    digits(arg).is_some_and(|digits| digits <= SAFE_DIGITS)
 }
 
 fn is_positive(arg: &Arg) -> bool {
@@ -103,33 +162,44 @@ fn is_positive(arg: &Arg) -> bool {
     }
 }
 
-fn is_quiet_text(name: &str, args: &[Arg], ty: &ColumnType) -> bool {
-    let short = result_type::blob_rank(ty.wire) == 0;
-    match name {
-        "CONCAT" | "CONCAT_WS" => short && args.iter().all(is_plain),
-        "UPPER" | "UCASE" | "LOWER" | "LCASE" | "REVERSE" | "TRIM" | "TRIM LEADING"
-        | "TRIM TRAILING" | "LTRIM" | "RTRIM" | "REPLACE" => short && args.iter().all(is_text),
-        "LENGTH" | "OCTET_LENGTH" | "BIT_LENGTH" | "CHAR_LENGTH" | "CHARACTER_LENGTH" | "ASCII"
-        | "ORD" | "INSTR" | "COLLATE" => args.iter().all(is_text),
-        "LIKE" | "NOT LIKE" => args.len() == 2 && args.iter().all(is_text),
-        "LEFT" | "RIGHT" | "SUBSTRING" | "SUBSTR" | "MID" => {
-            args.first().is_some_and(is_text) && args.iter().skip(1).all(is_integer)
-        }
-        _ => false,
-    }
+/// Texts that are put together.
+pub(crate) fn joined_texts(args: &[Arg], ty: &ColumnType) -> bool {
+    is_short_text(ty) && args.iter().all(is_plain)
 }
 
-fn is_quiet_date(name: &str, args: &[Arg]) -> bool {
-    match name {
-        "YEAR" | "MONTH" | "DAY" | "DAYOFMONTH" | "QUARTER" => {
-            args.iter().all(|arg| arg.ty.is_date())
-        }
-        "NOW" | "CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP" | "UTC_TIMESTAMP"
-        | "CURDATE" | "CURRENT_DATE" | "UTC_DATE" | "CURTIME" | "CURRENT_TIME" | "UTC_TIME" => {
-            args.is_empty()
-        }
-        _ => false,
-    }
+/// Texts that become others.
+pub(crate) fn short_texts(args: &[Arg], ty: &ColumnType) -> bool {
+    is_short_text(ty) && args.iter().all(is_text)
+}
+
+/// Functions of texts whose result is no text.
+pub(crate) fn of_texts(args: &[Arg], _: &ColumnType) -> bool {
+    args.iter().all(is_text)
+}
+
+/// `LIKE`.
+pub(crate) fn pattern(args: &[Arg], _: &ColumnType) -> bool {
+    args.len() == 2 && args.iter().all(is_text)
+}
+
+/// Parts of texts at places.
+pub(crate) fn part_of_text(args: &[Arg], _: &ColumnType) -> bool {
+    args.first().is_some_and(is_text) && args.iter().skip(1).all(is_integer)
+}
+
+/// Functions of dates.
+pub(crate) fn of_dates(args: &[Arg], _: &ColumnType) -> bool {
+    args.iter().all(|arg| arg.ty.is_date())
+}
+
+/// Functions of the statement's time.
+pub(crate) fn without_arguments(args: &[Arg], _: &ColumnType) -> bool {
+    args.is_empty()
+}
+
+/// Whether a type is none of the long texts, whose results have a limit.
+fn is_short_text(ty: &ColumnType) -> bool {
+    result_type::blob_rank(ty.wire) == 0
 }
 
 fn is_integer(arg: &Arg) -> bool {

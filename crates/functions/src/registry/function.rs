@@ -6,7 +6,7 @@ use pelorus_error::Result;
 
 use crate::call::Call;
 use crate::context::EvalContext;
-use crate::registry::mariadb;
+use crate::registry::{fallibility, mariadb};
 use crate::short_circuit::Flow;
 use crate::value::Arg;
 
@@ -116,6 +116,8 @@ pub struct Function {
     pub in_grammar: bool,
     /// Whether the first argument is a keyword, such as a unit of time.
     pub takes_keyword: bool,
+    /// Whether a call leaves neither an error nor a warning, whatever the values of its arguments.
+    pub(crate) infallible: fallibility::Rule,
     /// Whether MariaDB gives the same for some arguments.
     pub(crate) on_mariadb: mariadb::Rule,
     /// In which order the arguments are evaluated if one of them can fail.
@@ -130,6 +132,12 @@ pub struct Function {
     pub(crate) texts: Places,
     /// Whether only the bytes of texts count, so that these need not be valid in their charset.
     pub(crate) bytes: bool,
+    /// How it is called.
+    pub signature: &'static str,
+    /// What it returns.
+    pub text: &'static str,
+    /// A call, and what it gives where that is the same each time.
+    pub example: Option<(&'static str, Option<&'static str>)>,
 }
 
 /// A function that is computed here.
@@ -146,6 +154,7 @@ pub(crate) const fn function(names: &'static [&'static str], bind: Bind) -> Func
         is_strict: true,
         in_grammar: false,
         takes_keyword: false,
+        infallible: fallibility::unknown,
         on_mariadb: mariadb::always,
         flow: None,
         chooses: Chooses::Nothing,
@@ -153,6 +162,9 @@ pub(crate) const fn function(names: &'static [&'static str], bind: Bind) -> Func
         reals: false,
         texts: Places::None,
         bytes: false,
+        signature: "",
+        text: "",
+        example: None,
     }
 }
 
@@ -206,6 +218,22 @@ impl Function {
 
     pub(crate) const fn grammar(self) -> Self {
         Self { in_grammar: true, ..self }
+    }
+
+    pub(crate) const fn says(self, signature: &'static str, text: &'static str) -> Self {
+        Self { signature, text, ..self }
+    }
+
+    pub(crate) const fn gives(self, example: &'static str, result: &'static str) -> Self {
+        Self { example: Some((example, Some(result))), ..self }
+    }
+
+    pub(crate) const fn example(self, example: &'static str) -> Self {
+        Self { example: Some((example, None)), ..self }
+    }
+
+    pub(crate) const fn infallible(self, infallible: fallibility::Rule) -> Self {
+        Self { infallible, ..self }
     }
 
     pub(crate) const fn mariadb(self, on_mariadb: mariadb::Rule) -> Self {

@@ -271,17 +271,18 @@ impl Binder<'_> {
         let ((left_plan, left), (right_plan, right)) = (left, right);
         let kind = how.kind;
         let begin = left.columns.len();
-        let (scope, on) = joined(left, right, how, rejected, self.context.mode)?;
+        let Joined { scope, on, kind: kept } =
+            joined(left, right, how, rejected, self.context.mode)?;
         let nothing = Subqueries::new();
         let clause = self.clause(&scope, &nothing, "on clause");
         let mut on: Vec<Expr> =
             on.iter().map(|condition| clause.predicate(condition)).collect::<Result<_>>()?;
         let builder = LogicalPlanBuilder::from(left_plan);
-        let joined = match (kind, on.is_empty()) {
+        let joined = match (kept, on.is_empty()) {
             (JoinKind::Inner, true) => builder.cross_join(right_plan),
-            (kind, is_empty) => {
+            (kept, is_empty) => {
                 on.extend(is_empty.then(|| lit(true)));
-                builder.join_on(right_plan, kind.join_type(), on)
+                builder.join_on(right_plan, kept.join_type(), on)
             }
         };
         let plan = joined.and_then(LogicalPlanBuilder::build).map_err(from_datafusion)?;
@@ -310,6 +311,17 @@ pub(crate) struct How<'a> {
     pub(crate) constraint: Option<&'a JoinConstraint>,
 }
 
+/// Two sides that are joined.
+pub(crate) struct Joined<'a> {
+    /// The columns of both.
+    pub(crate) scope: Scope,
+    /// Which rows fit.
+    pub(crate) on: Vec<Cow<'a, ast::Expr>>,
+    /// The rows that stay: those of an inner join where the block takes no row that an outer join
+    /// fills with NULL.
+    pub(crate) kind: JoinKind,
+}
+
 /// The scope of two joined sides, and the conditions of the join.
 ///
 /// # Errors
@@ -320,7 +332,7 @@ pub(crate) fn joined<'a>(
     How { kind, constraint }: How<'a>,
     rejected: &[Vec<&str>],
     mode: Mode,
-) -> Result<(Scope, Vec<Cow<'a, ast::Expr>>)> {
+) -> Result<Joined<'a>> {
     let names: HashSet<(&str, &str)> =
         left.columns.iter().map(|it| (it.schema.as_str(), it.table.as_str())).collect();
     let is_twice = |it: &&ScopeColumn| names.contains(&(it.schema.as_str(), it.table.as_str()));
@@ -360,7 +372,7 @@ pub(crate) fn joined<'a>(
     let mut facts = std::mem::take(&mut scope.facts);
     facts.join(&scope, (known_as, begin), &conditions, mode);
     scope.facts = facts;
-    Ok((scope, on))
+    Ok(Joined { scope, on, kind: known_as })
 }
 
 impl JoinKind {

@@ -97,7 +97,7 @@ impl Binder<'_> {
                     return Ok(None);
                 };
                 let how = How { kind, constraint: constraint(&join.join_operator) };
-                side = joined(side, right, how, &rejected, mode)?.0;
+                side = joined(side, right, how, &rejected, mode)?.scope;
                 if kind != JoinKind::Inner {
                     side.columns.iter_mut().for_each(|column| column.value.set_nullable());
                 }
@@ -105,7 +105,7 @@ impl Binder<'_> {
             whole = Some(match whole {
                 Some(before) => {
                     let how = How { kind: JoinKind::Inner, constraint: None };
-                    joined(before, side, how, &rejected, mode)?.0
+                    joined(before, side, how, &rejected, mode)?.scope
                 }
                 None => side,
             });

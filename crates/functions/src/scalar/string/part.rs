@@ -15,7 +15,7 @@ use crate::value::{Arg, Value};
 /// Binds `SUBSTRING`, `SUBSTR` and `MID`.
 pub(crate) fn substring(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call> {
     let (arg, start, count) = match args {
-        [arg, start] if name != "MID" => (arg, start, None),
+        [arg, start] => (arg, start, None),
         [arg, start, count] => (arg, start, Some(count)),
         _ => return Err(parameter_count(name)),
     };
