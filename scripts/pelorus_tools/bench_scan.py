@@ -30,16 +30,17 @@ TABLE = """CREATE TABLE lineitem (
     l_shipinstruct CHAR(25) NOT NULL, l_shipmode CHAR(10) NOT NULL, l_comment VARCHAR(44) NOT NULL,
     PRIMARY KEY (l_orderkey, l_linenumber))"""
 
+# The texts of the standard, with their computed constants.
 QUERIES = {
     "TPC-H query 1": """SELECT l_returnflag, l_linestatus, SUM(l_quantity), SUM(l_extendedprice),
         SUM(l_extendedprice * (1 - l_discount)),
         SUM(l_extendedprice * (1 - l_discount) * (1 + l_tax)),
         AVG(l_quantity), AVG(l_extendedprice), AVG(l_discount), COUNT(*)
-        FROM lineitem WHERE l_shipdate <= DATE '1998-09-02'
+        FROM lineitem WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL 90 DAY
         GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus""",
     "TPC-H query 6": """SELECT SUM(l_extendedprice * l_discount) FROM lineitem
-        WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01'
-        AND l_discount BETWEEN 0.05 AND 0.07 AND l_quantity < 24""",
+        WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1994-01-01' + INTERVAL 1 YEAR
+        AND l_discount BETWEEN 0.06 - 0.01 AND 0.06 + 0.01 AND l_quantity < 24""",
     "sums of the numbers": """SELECT SUM(l_orderkey), SUM(l_partkey), SUM(l_suppkey),
         SUM(l_linenumber), SUM(l_quantity), SUM(l_extendedprice), SUM(l_discount), SUM(l_tax),
         MAX(l_shipdate), MAX(l_commitdate), MAX(l_receiptdate) FROM lineitem""",
