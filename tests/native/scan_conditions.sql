@@ -137,3 +137,35 @@ SELECT a.id, COUNT(b.id) FROM a LEFT JOIN b ON a.id = b.id WHERE b.y > 0 GROUP B
 SELECT a.id, b.y FROM a LEFT JOIN b ON a.id = b.id AND b.y > 15 WHERE a.x > 0 HAVING b.y > 0 ORDER BY 1;
 SELECT a.id FROM a WHERE EXISTS (SELECT * FROM b LEFT JOIN c ON b.y = c.x WHERE c.z > 0 AND b.id = a.id) ORDER BY 1;
 DROP TABLE a, b, c;
+-- functions that are not NULL of NULL
+CREATE TABLE a (id INT PRIMARY KEY, x INT, s VARCHAR(9));
+CREATE TABLE b (id INT PRIMARY KEY, x INT, t VARCHAR(9));
+INSERT INTO a VALUES (1, 1, 'a'), (2, 2, 'b'), (3, NULL, NULL);
+INSERT INTO b VALUES (1, 65, 'p'), (5, 5, 'q');
+SELECT a.id, b.id FROM a LEFT JOIN b ON a.id = b.id WHERE CHARSET(b.t) = 'utf8mb4' ORDER BY 1;
+SELECT a.id, b.id FROM a LEFT JOIN b ON a.id = b.id WHERE COLLATION(b.t) <> 'x' ORDER BY 1;
+SELECT a.id, b.id FROM a LEFT JOIN b ON a.id = b.id WHERE COERCIBILITY(b.t) = 2 ORDER BY 1;
+SELECT a.id, b.id FROM a LEFT JOIN b ON a.id = b.id WHERE CHAR(b.x, 65) <> '' ORDER BY 1;
+SELECT a.id, b.id FROM a LEFT JOIN b ON a.id = b.id WHERE CONCAT_WS('', b.t, 'x') <> '' ORDER BY 1;
+DROP TABLE a, b;
+-- bytes beside texts that insist on a collation; a UNION of columns under other collations
+CREATE TABLE v (id INT PRIMARY KEY, vb VARBINARY(9), d DATE, ci VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, bi VARCHAR(9) COLLATE utf8mb4_bin);
+INSERT INTO v VALUES (1, 'a', '2024-01-31', 'a', 'a'), (2, 'A', '2024-02-01', 'A', 'A'), (3, 'ä', NULL, 'ä', 'ä'), (4, 'B', '1999-01-01', 'B', 'B'), (5, NULL, NULL, NULL, NULL);
+SELECT id FROM v WHERE vb = 'a' COLLATE utf8mb4_0900_ai_ci ORDER BY 1;
+SELECT id FROM v WHERE vb IN ('a', 'b' COLLATE utf8mb4_0900_ai_ci) ORDER BY 1;
+SELECT id FROM v WHERE vb BETWEEN 'A' AND 'B' COLLATE utf8mb4_0900_ai_ci ORDER BY 1;
+SELECT id FROM v WHERE vb < CONCAT('b' COLLATE utf8mb4_0900_ai_ci) ORDER BY 1;
+SELECT p.id FROM v AS p JOIN v AS q ON p.id = q.id AND p.vb = 'a' COLLATE utf8mb4_0900_ai_ci ORDER BY 1;
+SELECT HEX(w), COUNT(*) FROM (SELECT ci AS w, id FROM v UNION ALL SELECT bi, id FROM v) AS q WHERE w < 'a' GROUP BY HEX(w) ORDER BY 1;
+SELECT HEX(w), COUNT(*) FROM (SELECT ci AS w, id FROM v UNION ALL SELECT bi, id FROM v) AS q WHERE w > 'B' GROUP BY HEX(w) ORDER BY 1;
+SELECT id FROM v WHERE d IN ('2024-01-31 10:11:12', '2024-02-01') ORDER BY 1;
+SELECT p.id FROM v AS p JOIN v AS q ON p.id = q.id AND p.d NOT IN ('2024-01-31 10:11:12', '2024-01-31') ORDER BY 1;
+SELECT id FROM v WHERE d IN ('2024-01-31', '1999-01-01') AND NOT d = '2024-01-31' ORDER BY 1;
+DROP TABLE v;
+CREATE TABLE s (k VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, id INT, PRIMARY KEY (k, id)) PARTITION BY RANGE COLUMNS (k) (PARTITION p0 VALUES LESS THAN ('b'), PARTITION p1 VALUES LESS THAN (MAXVALUE));
+INSERT INTO s VALUES ('a', 1), ('A', 2), ('ä', 3), ('B', 4), ('c', 5), ('C', 6);
+SELECT HEX(w), COUNT(*) FROM (SELECT k AS w FROM s UNION ALL SELECT k COLLATE utf8mb4_bin FROM s) AS q WHERE w < 'a' GROUP BY HEX(w) ORDER BY 1;
+SELECT HEX(w), COUNT(*) FROM (SELECT k AS w FROM s UNION ALL SELECT k COLLATE utf8mb4_bin FROM s) AS q WHERE w > 'B' GROUP BY HEX(w) ORDER BY 1;
+SELECT id FROM s WHERE k < 'b' ORDER BY 1;
+SELECT id FROM s WHERE k = 'A' COLLATE utf8mb4_bin ORDER BY 1;
+DROP TABLE s;

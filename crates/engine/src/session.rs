@@ -129,12 +129,12 @@ impl Session {
         if let Some(mode) = self.engine.links().sql_mode() {
             self.engine.globals().adopt_sql_mode(&mode);
         }
-        self.settings.reset(self.engine.globals(), self.identity.login())?;
-        self.statement.reset();
         self.transaction = Transaction::default();
         self.connections.reset();
         self.locks = HeldLocks::default();
         self.engine.user_locks().release_all(self.id());
+        self.settings.reset(self.engine.globals(), self.identity.login())?;
+        self.statement.reset();
         self.transaction_context().begin_diagnostics();
         self.prepared = PreparedStatements::default();
         self.loading = None;

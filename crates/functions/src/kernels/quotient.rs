@@ -41,7 +41,7 @@ pub fn rounded_quotient(args: &[Arg], digits: u8, ctx: &Arc<EvalContext>) -> Res
         let value = a.divide_rounded(b, digits, increment).filter(|value| value.fits());
         Ok(Value::Decimal(value.ok_or_else(|| out_of_range("DECIMAL", &shown))?))
     });
-    let is_fallible = fallibility::of_function("/", args, &ty);
+    let is_fallible = !fallibility::quotient(args, &ty);
     Ok(call.with_text(text).with_fallibility(is_fallible, args).with_flow(Flow::First.of(args)))
 }
 

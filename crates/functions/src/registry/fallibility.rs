@@ -6,7 +6,6 @@
 
 use pelorus_types::{ColumnType, WireType};
 
-use crate::registry::table::find;
 use crate::scalar::cast::CastTarget;
 use crate::types::result_type;
 use crate::value::{Arg, Value};
@@ -21,12 +20,7 @@ const SAFE_DECIMAL_DIGITS: u32 = 60;
 /// warning, whatever the values are. (Whether the arguments themselves can is another matter.)
 pub(crate) type Rule = fn(&[Arg], &ColumnType) -> bool;
 
-/// Whether a function or operator can complain of values of its arguments.
-pub(crate) fn of_function(name: &str, args: &[Arg], ty: &ColumnType) -> bool {
-    find(name).is_none_or(|row| !(row.infallible)(args, ty))
-}
-
-/// The same of a CAST.
+/// Whether a CAST can complain of the values of its argument.
 pub(crate) fn of_cast(target: CastTarget, arg: &Arg) -> bool {
     let quiet = match target {
         CastTarget::Signed => digits(arg).is_some_and(|it| it <= SAFE_DIGITS) && is_integer(arg),

@@ -40,7 +40,6 @@
 use pelorus_error::{Error, Result};
 use pelorus_types::{Collation, WireType, collation};
 
-use crate::registry::table::find;
 use crate::scalar::cast::CastTarget;
 use crate::value::{Arg, Coercibility, Origin, Value};
 
@@ -105,18 +104,6 @@ pub fn shows_more(result: &Arg, quotient: &Arg) -> bool {
         Kind::Exact | Kind::Year => result.ty.decimals > quotient.ty.decimals,
         _ => true,
     }
-}
-
-/// Refuses a function or operator that a MariaDB may compute otherwise.
-///
-/// # Errors
-/// 1235.
-pub fn check(name: &str, args: &[Arg]) -> Result<()> {
-    if contradict(args) {
-        return Err(differs("texts whose collations contradict each other"));
-    }
-    let same = find(name).is_none_or(|row| (row.on_mariadb)(args));
-    if same { Ok(()) } else { Err(differs(name)) }
 }
 
 /// The aggregates that do not give the same for all arguments.
@@ -275,7 +262,7 @@ pub(crate) fn texts_meet(args: &[Arg]) -> bool {
 }
 
 /// Whether collations contradict each other: what comes of it is stronger in MariaDB.
-fn contradict(args: &[Arg]) -> bool {
+pub(crate) fn contradict(args: &[Arg]) -> bool {
     let insists = |it: &&Arg| {
         let implicit = it.coercibility == Coercibility::Implicit;
         implicit && kind(it) == Kind::Text && !it.ty.collation.is_binary_order()
@@ -339,6 +326,7 @@ mod tests {
     use pelorus_types::ColumnType;
 
     use super::*;
+    use crate::registry::names::check_mariadb as check;
 
     fn column(ty: ColumnType) -> Arg {
         Arg::column(ty, "c")

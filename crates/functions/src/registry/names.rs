@@ -1,7 +1,11 @@
 //! Questions about a function by its name, in upper case.
 
+use pelorus_error::Result;
+
 use super::function::{Stored, Volatility};
+use super::mariadb;
 use super::table::find;
+use crate::value::Arg;
 
 /// Whether MySQL has a function of this name.
 pub fn is_function(name: &str) -> bool {
@@ -36,6 +40,18 @@ pub fn is_of_time(name: &str, arguments: usize) -> bool {
 /// Whether the call changes something.
 pub fn has_effects(name: &str, arguments: usize) -> bool {
     volatility(name, arguments) == Volatility::Effect
+}
+
+/// Refuses a call that a MariaDB may compute otherwise.
+///
+/// # Errors
+/// 1235.
+pub fn check_mariadb(name: &str, args: &[Arg]) -> Result<()> {
+    if mariadb::contradict(args) {
+        return Err(mariadb::differs("texts whose collations contradict each other"));
+    }
+    let same = find(name).is_none_or(|row| (row.on_mariadb)(args));
+    if same { Ok(()) } else { Err(mariadb::differs(name)) }
 }
 
 #[cfg(test)]

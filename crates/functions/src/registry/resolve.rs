@@ -9,7 +9,6 @@ use crate::call::Call;
 use crate::context::EvalContext;
 use crate::kernels::forms;
 use crate::registry::errors::{no_such_function, syntax_error_near};
-use crate::registry::fallibility;
 use crate::registry::function::{Chooses, Places};
 use crate::registry::table;
 use crate::value::{Arg, Value};
@@ -45,7 +44,7 @@ pub fn resolve(name: &str, args: &[Arg], ctx: &Arc<EvalContext>) -> Result<Call>
         _ => error,
     })?;
     let ty = call.return_type();
-    let is_fallible = fallibility::of_function(name, args, &ty);
+    let is_fallible = !(row.infallible)(args, &ty);
     let mixes = forms::mixes(name, args, &ty, ctx.of_mariadb);
     let text_form = forms::text_form(name, args, &ty, ctx.of_mariadb);
     Ok(call

@@ -103,8 +103,8 @@ mod tests {
     /// Where a function may be called.
     fn places(page: &mut String) {
         page.push_str(
-            "| function | depends on | definitions | partitioning | a mirror's `WHERE` |\n\
-             | --- | --- | --- | --- | --- |\n",
+            "| function | NULL | depends on | definitions | partitioning | a mirror's `WHERE` |\n\
+             | --- | --- | --- | --- | --- | --- |\n",
         );
         let mut rows: Vec<&Function> = rows().filter(|row| is_named(row) && row.is_mysql).collect();
         rows.sort_by_key(|row| row.names[0]);
@@ -132,7 +132,9 @@ mod tests {
             };
             let partitions = if row.in_partitions { "yes" } else { "" };
             let (name, on) = (row.names[0], on.trim_start_matches("; "));
-            writeln!(page, "| `{name}` | {on} | {stored} | {partitions} | {filters} |").unwrap();
+            let null = if row.is_strict { "yes" } else { "" };
+            writeln!(page, "| `{name}` | {null} | {on} | {stored} | {partitions} | {filters} |")
+                .unwrap();
         }
     }
 
@@ -149,7 +151,10 @@ mod tests {
             returns(&mut page, rows);
         }
         page.push_str("\n## Where functions may be called\n\n");
-        page.push_str("Definitions are generated columns, CHECK constraints and defaults.\n\n");
+        page.push_str(
+            "NULL: the result is NULL where an argument is. Definitions are generated columns, CHECK \
+             constraints and defaults.\n\n",
+        );
         places(&mut page);
         page
     }

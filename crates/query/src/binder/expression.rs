@@ -13,7 +13,7 @@ use pelorus_error::{Code, Error, Result};
 use pelorus_expression::syntax::{self, bind, is_row, plain_arguments};
 use pelorus_expression::{Binder, cast_target};
 use pelorus_functions::{
-    self as functions, Arg, CastTarget, Coercibility, EvalContext, Value, mariadb,
+    self as functions, Arg, CastTarget, Coercibility, EvalContext, Value, mariadb, names,
 };
 use pelorus_sql::Mode;
 use pelorus_sql::ast_analysis::{self, is_aggregate_name};
@@ -361,7 +361,7 @@ impl ExprBinder<'_> {
             mariadb_rules::round_compared(&mut args, context);
         }
         let described: Vec<Arg> = args.iter().map(TypedExpr::arg).collect();
-        mariadb::check(name, &described)?;
+        names::check_mariadb(name, &described)?;
         if name == "/" {
             mariadb::check_scale(&described, context.div_precision_increment)?;
         }

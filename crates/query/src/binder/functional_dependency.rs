@@ -179,6 +179,8 @@ pub(crate) fn rejecting(condition: &ast::Expr) -> Vec<Vec<&str>> {
             | ast::Expr::IsNotUnknown(inner)
             | ast::Expr::IsTrue(inner)
             | ast::Expr::IsFalse(inner) => spreading(inner, &mut found),
+            // Of an empty set it is false, and not NULL: no part of another condition.
+            ast::Expr::InSubquery { expr, negated: false, .. } => spreading(expr, &mut found),
             ast::Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
                 match ast_analysis::unnested(expr) {
                     ast::Expr::IsNull(inner) | ast::Expr::IsUnknown(inner) => {
@@ -223,9 +225,9 @@ pub(crate) fn spreading<'e>(expr: &'e ast::Expr, found: &mut Vec<Vec<&'e str>>) 
                 spreading(right, found);
             }
         }
-        ast::Expr::Between { expr, negated: false, .. }
-        | ast::Expr::InList { expr, .. }
-        | ast::Expr::InSubquery { expr, negated: false, .. } => spreading(expr, found),
+        ast::Expr::Between { expr, negated: false, .. } | ast::Expr::InList { expr, .. } => {
+            spreading(expr, found)
+        }
         ast::Expr::Like { expr, pattern, .. } | ast::Expr::RLike { expr, pattern, .. } => {
             spreading(expr, found);
             spreading(pattern, found);

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr as Bound, Operator};
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_expression::Form;
 use pelorus_functions::{
-    Arg, Call, Decimal, EvalContext, Operand, TimeZone, Value, assignment, literal,
+    Arg, Call, Coercibility, Decimal, EvalContext, Operand, TimeZone, Value, assignment, literal,
 };
 use pelorus_sql::literal::{Constant, constant};
 use pelorus_sql::{Mode, ast_analysis};
@@ -160,7 +160,7 @@ impl StoredColumns<'_> {
         let [inner] = args else { return None };
         let within = call_of(inner).filter(|_| call.name() == "NOT")?;
         let [_, list @ ..] = within.call.operands() else { return None };
-        if within.call.name() != "IN" || list.len() > MOST {
+        if within.call.name() != "IN" || list.len() > MOST || !are_known(within.args) {
             return None;
         }
         let column = (self.position)(within.args.first()?)?;
@@ -187,9 +187,7 @@ impl StoredColumns<'_> {
 
     fn of_call(&self, Comparison { call, args }: &Comparison<'_>) -> Option<(usize, Predicate)> {
         let column = |at: usize| (self.position)(args.get(at)?);
-        // A constant that is still to be computed leaves a warning then.
-        let is_known = |it: &Bound| matches!(it, Bound::Literal(..) | Bound::Column(_));
-        if !args.iter().all(is_known) {
+        if !are_known(args) {
             return None;
         }
         match (call.name(), call.operands()) {
@@ -247,9 +245,17 @@ impl StoredColumns<'_> {
             }
             Value::Decimal(value) if ty.is_decimal() => unscaled(*value, ty),
             Value::Date(packed) if ty.is_date() && operand.ty.is_date() => self.moment(*packed, ty),
+            // Of a text in a list a DATE takes the day, with a warning where it has more.
+            Value::Text(text) if ty.wire == WireType::Date && call.name() == "IN" => {
+                let packed = date(text, call.context())?;
+                let is_day = DateTime::unpack(packed).time_micros() == 0 && !text.contains(':');
+                if is_day { self.moment(packed, ty) } else { None }
+            }
             Value::Text(text) if ty.is_date() => self.moment(date(text, call.context())?, ty),
             Value::Text(text)
-                if ty.is_binary_string() && is_utf8_in(text, operand.ty.collation) =>
+                if ty.is_binary_string()
+                    && is_utf8_in(text, operand.ty.collation)
+                    && by_collation_of_column(call) =>
             {
                 Some(Scalar::Bytes(text.clone().into_bytes()))
             }
@@ -284,6 +290,18 @@ impl StoredColumns<'_> {
         };
         Some(Scalar::Int(packed.into()))
     }
+}
+
+/// Whether arguments are columns and values: a constant that is still to be computed leaves a
+/// warning then.
+fn are_known(args: &[Bound]) -> bool {
+    args.iter().all(|it| matches!(it, Bound::Literal(..) | Bound::Column(_)))
+}
+
+/// Whether no constant of a comparison insists on its collation as much as a column does.
+pub(crate) fn by_collation_of_column(call: &Call) -> bool {
+    let mut constants = call.operands().iter().filter(|it| it.constant.is_some());
+    constants.all(|it| it.coercibility > Coercibility::Implicit)
 }
 
 /// Whether a column stores whole numbers that are compared as such.

@@ -9,6 +9,7 @@ pub(super) static ROWS: &[Function] = &[
         .says("JSON_ARRAY([value, ...])", "A JSON array of the values; NULL becomes JSON null.")
         .gives("JSON_ARRAY(1, 'a', NULL)", "[1, \"a\", null]"),
     elsewhere(&["JSON_ARRAY_APPEND"])
+        .own_nulls()
         .says(
             "JSON_ARRAY_APPEND(document, path, value[, path, value] ...)",
             "The document with each value added at the end of the array at its path; a \
@@ -16,6 +17,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .gives("JSON_ARRAY_APPEND('[1, 2]', '$', 3)", "[1, 2, 3]"),
     elsewhere(&["JSON_ARRAY_INSERT"])
+        .own_nulls()
         .says(
             "JSON_ARRAY_INSERT(document, path, value[, path, value] ...)",
             "The document with each value inserted before the array element at its path; \
@@ -30,6 +32,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .gives("JSON_CONTAINS('[1, 2, 3]', '2')", "1"),
     elsewhere(&["JSON_CONTAINS_PATH"])
+        .own_nulls()
         .says(
             "JSON_CONTAINS_PATH(document, 'one' | 'all', path, ...)",
             "1 if the document has one of the paths or all of them, otherwise 0.",
@@ -50,6 +53,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .gives("JSON_EXTRACT('{\"a\": [10, 20]}', '$.a[1]')", "20"),
     elsewhere(&["JSON_INSERT"])
+        .own_nulls()
         .says(
             "JSON_INSERT(document, path, value[, path, value] ...)",
             "The document with each value added at its path; paths that exist are left \
@@ -122,6 +126,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .gives("JSON_REMOVE('[1, 2, 3]', '$[1]')", "[1, 3]"),
     elsewhere(&["JSON_REPLACE"])
+        .own_nulls()
         .says(
             "JSON_REPLACE(document, path, value[, path, value] ...)",
             "The document with the value at each path replaced; paths that do not exist are \
@@ -152,6 +157,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .gives("JSON_SEARCH('[\"abc\", \"xyz\"]', 'one', 'x%')", "\"$[1]\""),
     elsewhere(&["JSON_SET"])
+        .own_nulls()
         .says(
             "JSON_SET(document, path, value[, path, value] ...)",
             "The document with the value at each path replaced, or added if the path does \

@@ -20,6 +20,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .gives("HEX(AES_ENCRYPT('text', 'key'))", "15E36637363712FC2E699B9C95B75393"),
     elsewhere(&["BENCHMARK"])
+        .own_nulls()
         .volatile(Volatility::Random)
         .stored(Stored::Never)
         .says(
@@ -54,7 +55,7 @@ pub(super) static ROWS: &[Function] = &[
             "The active roles of the session, separated by commas; NONE if there is none.",
         )
         .example("CURRENT_ROLE()"),
-    elsewhere(&["DEFAULT"]).says(
+    elsewhere(&["DEFAULT"]).own_nulls().says(
         "DEFAULT(column)",
         "The default value of the column; error 1364 if the column has none.",
     ),
@@ -89,6 +90,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .example("FOUND_ROWS()"),
     elsewhere(&["GET_LOCK"])
+        .own_nulls()
         .volatile(Volatility::Effect)
         .stored(Stored::Never)
         .says(
@@ -98,6 +100,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .gives("GET_LOCK('example', 0)", "1"),
     elsewhere(&["GROUPING"])
+        .own_nulls()
         .says(
             "GROUPING(expression, ...)",
             "1 if the row of GROUP BY WITH ROLLUP is a total over the expression, otherwise \

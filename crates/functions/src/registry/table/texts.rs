@@ -397,6 +397,7 @@ pub(super) static ROWS: &[Function] = &[
         .says("OCT(number)", "The number as an unsigned 64-bit integer in octal digits.")
         .gives("OCT(64)", "100"),
     function(&["CHAR"], codes::char_of)
+        .own_nulls()
         .grammar()
         .numbers(Places::All)
         .says(
@@ -437,6 +438,7 @@ pub(super) static ROWS: &[Function] = &[
         .says("IS_IPV6(text)", "1 if the text is a valid IPv6 address, otherwise 0.")
         .gives("IS_IPV6('2001:db8::1')", "1"),
     function(&["CHARSET"], codes::about)
+        .own_nulls()
         .grammar()
         .says(
             "CHARSET(value)",
@@ -445,6 +447,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .gives("CHARSET(_latin1'a')", "latin1"),
     function(&["COLLATION"], codes::about)
+        .own_nulls()
         .grammar()
         .mariadb(|args| !args.iter().any(is_literal_text))
         .says(
@@ -454,6 +457,7 @@ pub(super) static ROWS: &[Function] = &[
         )
         .gives("COLLATION(_latin1'a' COLLATE latin1_bin)", "latin1_bin"),
     function(&["COERCIBILITY"], codes::about)
+        .own_nulls()
         .mariadb(|args| !args.iter().any(is_literal_text))
         .says(
             "COERCIBILITY(value)",

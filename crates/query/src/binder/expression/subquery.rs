@@ -8,7 +8,7 @@ use datafusion::logical_expr::{
     Expr, LogicalPlan, LogicalPlanBuilder, Subquery as DfSubquery, lit,
 };
 use pelorus_error::{Code, Error, Result};
-use pelorus_functions::{self as functions, EqualityKey, mariadb};
+use pelorus_functions::{self as functions, EqualityKey, names};
 use pelorus_types::ColumnType;
 use sqlparser::ast;
 
@@ -169,7 +169,7 @@ impl ExprBinder<'_> {
     fn check_equality(&self, left: &TypedExpr, right: &TypedExpr) -> Result<()> {
         let described = [left.arg(), right.arg()];
         if self.is_mariadb() {
-            mariadb::check("=", &described)?;
+            names::check_mariadb("=", &described)?;
         }
         functions::resolve("=", &described, &self.context.eval).map(drop)
     }

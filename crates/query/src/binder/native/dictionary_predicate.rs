@@ -17,13 +17,13 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::{BinaryExpr, Expr as Bound, Operator};
 use pelorus_chunk::{Op, Predicate, Scalar};
 use pelorus_error::{Error, Result};
-use pelorus_functions::{
-    self as functions, Call, Coercibility, EvalContext, Operand as Given, Value, needs_key,
-};
+use pelorus_functions::{self as functions, Call, EvalContext, Operand as Given, Value, needs_key};
 use pelorus_store::ValueTest;
 use pelorus_types::WireType;
 
-use crate::binder::scan_predicate::{Comparison, StoredColumns, call_of, turned};
+use crate::binder::scan_predicate::{
+    Comparison, StoredColumns, by_collation_of_column, call_of, turned,
+};
 
 /// A condition on the values of one text column.
 #[derive(Debug)]
@@ -125,7 +125,12 @@ impl Reader<'_> {
         }
         let has_column = operands.iter().any(|it| matches!(it, Operand::Column));
         self.context = Some(Arc::clone(call.context()));
-        let comparison = comparison(call, &operands);
+        let stored = self.column.map(|column| self.of.columns[column].ty.collation);
+        let comparison = comparison(call, &operands).filter(|_| {
+            // Under another collation, as of a UNION, it says nothing of the order of the table.
+            let mut columns = call.operands().iter().filter(|it| it.constant.is_none());
+            by_collation_of_column(call) && columns.all(|it| Some(it.ty.collation) == stored)
+        });
         has_column.then(|| Node::Call(Arc::clone(call), operands, comparison))
     }
 
@@ -149,13 +154,10 @@ impl Reader<'_> {
     }
 }
 
-/// The comparison under the column's collation to which a call is equivalent, if any: a constant
-/// that insists on its collation as much as a column does is compared under another one.
+/// The comparison to which a call is equivalent, if any.
 fn comparison(call: &Call, operands: &[Operand]) -> Option<Predicate> {
     let text = |given: &Given| match &given.constant {
-        Some(Value::Text(text)) if given.coercibility > Coercibility::Implicit => {
-            Some(Scalar::Bytes(text.clone().into_bytes()))
-        }
+        Some(Value::Text(text)) => Some(Scalar::Bytes(text.clone().into_bytes())),
         _ => None,
     };
     Some(match (call.name(), call.operands(), operands) {
