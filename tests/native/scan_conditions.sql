@@ -148,7 +148,7 @@ SELECT a.id, b.id FROM a LEFT JOIN b ON a.id = b.id WHERE COERCIBILITY(b.t) = 2 
 SELECT a.id, b.id FROM a LEFT JOIN b ON a.id = b.id WHERE CHAR(b.x, 65) <> '' ORDER BY 1;
 SELECT a.id, b.id FROM a LEFT JOIN b ON a.id = b.id WHERE CONCAT_WS('', b.t, 'x') <> '' ORDER BY 1;
 DROP TABLE a, b;
--- bytes beside texts that insist on a collation; a UNION of columns under other collations
+-- bytes compared with texts that insist on a collation; a UNION of columns under other collations
 CREATE TABLE v (id INT PRIMARY KEY, vb VARBINARY(9), d DATE, ci VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, bi VARCHAR(9) COLLATE utf8mb4_bin);
 INSERT INTO v VALUES (1, 'a', '2024-01-31', 'a', 'a'), (2, 'A', '2024-02-01', 'A', 'A'), (3, 'ä', NULL, 'ä', 'ä'), (4, 'B', '1999-01-01', 'B', 'B'), (5, NULL, NULL, NULL, NULL);
 SELECT id FROM v WHERE vb = 'a' COLLATE utf8mb4_0900_ai_ci ORDER BY 1;

@@ -98,7 +98,11 @@ impl Script {
         config: EdgeConfig,
         shutdown: impl Future + Send + 'static,
     ) -> SocketAddr {
+        // The first start makes a certificate, and the tests share a folder.
+        static STARTS: Mutex<()> = Mutex::new(());
+        let starts = STARTS.lock();
         let edge = Edge::new(self.clone(), &config, env).unwrap();
+        drop(starts);
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { edge.serve(listener, shutdown).await });
