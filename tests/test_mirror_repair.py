@@ -326,9 +326,9 @@ def test_tables_that_are_read_anew_all_the_same(pair):
     assert checked(pair, "anew.t")[0] == "OK"
     pair.server.run(PAST, "UPDATE anew.t SET n = 7 WHERE d = 3")
     status, _, texts = checked(pair, "anew.t", repair=False)
-    assert status.startswith("different; CHECK MIRROR ... REPAIR reads the table anew"), texts
+    assert status.startswith("different; CHECK MIRROR ... REPAIR resynchronises the table"), texts
     status, _, texts = checked(pair, "anew.t")
-    assert status.startswith("different; the table is being read anew"), texts
+    assert status.startswith("different; the table is being resynchronised"), texts
 
     def live() -> bool:
         pair.wait_live("anew", "t")
@@ -409,7 +409,7 @@ def test_rows_that_foreign_keys_change(kind, request, linked_maker):
              "INSERT IGNORE INTO kin.c SELECT id + 40000, id, 9 FROM kin.p WHERE id < 100")
         status, _, texts = checked(own, "kin.c")
         print(texts)
-        assert status.startswith(("repaired", "different; the table is being read anew")), texts
+        assert status.startswith(("repaired", "different; the table is being resynchronised")), texts
 
     def right() -> bool:
         own.wait_live("kin", "p", "c")

@@ -102,7 +102,7 @@ pub(crate) async fn take_bytes(cx: &mut LoadContext<'_>, bytes: &[u8]) {
 /// Errors of its rows; no file was requested (1105).
 pub(crate) async fn finish(cx: &mut LoadContext<'_>) -> Result<Outcome> {
     let Some(mut loading) = cx.loading.take() else {
-        return Err(Error::internal("a file that nobody asked for"));
+        return Err(Error::internal("the end of a file that no LOAD DATA LOCAL requested"));
     };
     let outcome = match loading.failure.take() {
         Some(error) => Err(error),

@@ -90,15 +90,15 @@ fn say_found(
         };
         say("note", text);
     }
-    let anew = compared.only_as_a_whole.as_ref().or(examined.hindered.as_ref());
+    let whole_table = compared.only_as_a_whole.as_ref().or(examined.hindered.as_ref());
     let counts = counts(&examined.differences);
-    let status = match (anew, repair) {
+    let status = match (whole_table, repair) {
         (Some(why), true) => {
             mirrors.resync(name, "CHECK MIRROR ... REPAIR")?;
-            format!("different; the table is being read anew: {why}")
+            format!("different; the table is being resynchronised: {why}")
         }
         (Some(why), false) => {
-            format!("different; CHECK MIRROR ... REPAIR reads the table anew: {why}")
+            format!("different; CHECK MIRROR ... REPAIR resynchronises the table: {why}")
         }
         (None, _) if examined.differences.is_empty() => "OK".to_owned(),
         (None, false) => {
